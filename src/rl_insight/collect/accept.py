@@ -1,0 +1,107 @@
+"""Checks a batch and leaves out what is stored already. No line is looked at in Python: maps and sorts do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import compress
+from operator import attrgetter, gt
+from typing import NamedTuple
+
+from rl_insight.collect.marks import Marks
+from rl_insight.schema import BadLine, Line, decode_lines
+
+# A body is decoded piece by piece: this bounds the memory of the decoded lines and the time one call keeps the
+# interpreter to itself.
+PIECE_BYTES = 2 * 2**20
+
+_proc = attrgetter("proc")
+_seq = attrgetter("seq")
+
+
+class Checked(NamedTuple):
+    """The new lines of a batch, as they go to the log, and the marks once it has them."""
+
+    data: bytes
+    accepted: int
+    duplicates: int
+    marks: dict[str, int]
+
+
+def check(body: bytes, marks: Marks) -> Checked:
+    """Check every line of a batch and keep the new ones; raise `BadLine` when one is bad, and keep none.
+
+    New is a line whose `seq` is above its process's mark. Of lines with the same `proc` and `seq` in one batch the
+    first counts. Lines of a process come out with growing `seq`, whatever order they came in.
+    """
+    if len(body) <= PIECE_BYTES:
+        return _check_piece(body, decode_lines(body), marks)
+    # Each piece's marks have to count for the next, and must not stay if a later piece is bad.
+    trial = _Trial(marks)
+    checked: list[Checked] = []
+    total = 0
+    for piece in _split(body):
+        try:
+            lines = decode_lines(piece)
+        except BadLine as bad:
+            raise BadLine(bad.number + total, bad.path, bad.problem) from None
+        total += len(lines)
+        one = _check_piece(piece, lines, trial)
+        trial.stage(one.marks)
+        checked.append(one)
+    return Checked(
+        b"".join([one.data for one in checked]),
+        sum(one.accepted for one in checked),
+        sum(one.duplicates for one in checked),
+        trial.staged,
+    )
+
+
+class _Trial:
+    """Marks as they would be, on top of those that hold."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+        self.staged: dict[str, int] = {}
+
+    def of(self, procs: list[str]) -> dict[str, int]:
+        return {**self._marks.of(procs), **{proc: self.staged[proc] for proc in procs if proc in self.staged}}
+
+    def stage(self, marks: dict[str, int]) -> None:
+        self.staged.update(marks)
+
+
+def _check_piece(body: bytes, lines: list[Line], marks: Marks | _Trial) -> Checked:
+    if not lines:
+        return Checked(b"", 0, 0, {})
+    procs = list(map(_proc, lines))
+    seqs = list(map(_seq, lines))
+    distinct = list(set(procs))
+    floors = marks.of(distinct)
+    if len(distinct) == 1 and seqs[0] > floors[distinct[0]] and seqs == list(range(seqs[0], seqs[0] + len(seqs))):
+        return Checked(body, len(lines), 0, {distinct[0]: seqs[-1]})
+    return _pick(body, procs, seqs, floors)
+
+
+def _pick(body: bytes, procs: list[str], seqs: list[int], floors: dict[str, int]) -> Checked:
+    """The way of any batch that is not one process's next lines in order."""
+    fresh = list(compress(range(len(seqs)), map(gt, seqs, map(floors.__getitem__, procs))))
+    fresh.reverse()  # so that of two equal lines the first is the one that stays
+    kept_procs = list(map(procs.__getitem__, fresh))
+    kept_seqs = list(map(seqs.__getitem__, fresh))
+    by_key = dict(zip(zip(kept_procs, kept_seqs, strict=True), fresh, strict=True))
+    keys = sorted(by_key)
+    if not keys:
+        return Checked(b"", 0, len(seqs), {})
+    raw = body.split(b"\n")
+    chosen = map(raw.__getitem__, map(by_key.__getitem__, keys))
+    return Checked(b"\n".join(chosen) + b"\n", len(keys), len(seqs) - len(keys), dict(keys))
+
+
+def _split(body: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(body):
+        end = body.rfind(b"\n", start, start + PIECE_BYTES) + 1
+        if not end:  # one line longer than a piece
+            end = body.find(b"\n", start) + 1 or len(body)
+        yield body[start:end]
+        start = end
