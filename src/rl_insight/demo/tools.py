@@ -1,0 +1,29 @@
+"""The tools the agent calls: right at once, but as slow and as uneven as remote tools are."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from rl_insight.demo.options import FAULTY_TOOL, Options
+from rl_insight.demo.puzzle import Call, calculate
+
+TIMEOUT = 2.0
+
+
+def latency(rng: random.Random, typical: float) -> float:
+    """A waiting time with a long tail: mostly near `typical`, now and then many times that."""
+    seconds = typical * rng.lognormvariate(0.0, 0.5)
+    return seconds * 8 if rng.random() < 0.01 else seconds
+
+
+async def use(call: Call, options: Options, rng: random.Random, version: int) -> int:
+    """The tool's answer, after the time it takes; raises TimeoutError when that is too long."""
+    seconds = latency(rng, 0.035)
+    if call.tool == FAULTY_TOOL and options.has("slow-tool", version):
+        seconds = min(seconds * 10, TIMEOUT * 0.9)
+    try:
+        await asyncio.wait_for(options.pause(seconds), TIMEOUT / options.speed)
+    except asyncio.TimeoutError:
+        raise TimeoutError(f"{call.tool} did not answer within {TIMEOUT} s") from None
+    return calculate(call.tool, call.left, call.right)
