@@ -16,6 +16,7 @@ from rl_insight.schema.lines import (
     Process,
     Sample,
     Span,
+    Status,
 )
 from rl_insight.schema.codec import BadLine, decode_lines, encode_lines
 
@@ -36,6 +37,7 @@ __all__ = [
     "Process",
     "Sample",
     "Span",
+    "Status",
     "decode_lines",
     "encode_lines",
 ]

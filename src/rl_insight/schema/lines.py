@@ -51,7 +51,9 @@ class Process(_Line, tag="process", kw_only=True):
     started: Nanos | None = None
     heartbeat: Annotated[float, Meta(gt=0, description="seconds between heartbeats")] | None = None
     state: Literal["running", "finished"] = "running"
-    clock_offset: Annotated[Int64, Meta(description="collector's clock minus ours, ns, as estimated")] | None = None
+    clock_offset: (
+        Annotated[Int64, Meta(description="collector's clock minus ours, ns, as estimated")] | None
+    ) = None
     versions: dict[str, str] | None = None
     config_hash: str | None = None
     aliases: Labels | None = None

@@ -1,0 +1,114 @@
+"""The process's one recorder: calls append to its buffer, the sender drains it. Nothing here does I/O."""
+
+import itertools
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+logger = logging.getLogger("rl_insight")
+
+monotonic = time.monotonic_ns
+
+current: ContextVar[Any] = ContextVar("rl_insight_current", default=None)
+"""The innermost open span, state, task or session of this thread or asyncio task; or a remote parent."""
+
+
+class Recorder:
+    """Holds what was recorded and not yet made into lines.
+
+    A call costs an attribute check while `active` is false. While it is true a call takes a stamp and appends
+    one record to `buffer`; a full buffer counts the record as dropped. No lock is taken on that way:
+    `list.append`, `dict.pop` and `itertools.count` are atomic.
+    """
+
+    __slots__ = (
+        "_drops",
+        "_drops_read",
+        "_lock",
+        "active",
+        "announced",
+        "base",
+        "buffer",
+        "docs",
+        "limit",
+        "next_id",
+        "open",
+        "pid_lane",
+        "problems",
+        "step",
+        "trace_high",
+        "warn",
+    )
+
+    def __init__(self) -> None:
+        self.active = False
+        self.warn: Callable[[str], None] = logger.warning
+        self.reset(limit=0)
+
+    def reset(self, limit: int) -> None:
+        """Forget everything and start anew; called before recording starts, and in a forked child."""
+        self.buffer: list[Any] = []
+        self.limit = limit
+        self.step: int | None = None
+        # Wall clock once, monotonic after: stamps of one process never run backwards.
+        self.base = time.time_ns() - monotonic()
+        # Sequential from a random start: unique within the process by counting, among processes by chance,
+        # and always sixteen hexadecimal digits.
+        chance = random.SystemRandom()
+        self.next_id = itertools.count(chance.randrange(2**62, 2**63 - 2**56)).__next__
+        self.trace_high = f"{chance.getrandbits(64):016x}"
+        self.open: dict[int | str, Any] = {}
+        self.announced: dict[int | str, Any] = {}
+        self.docs: dict[str, str] = {}
+        self.pid_lane = ""
+        self.problems: dict[str, int] = {}
+        self._drops = itertools.count()
+        self._drops_read = 0
+        # Re-entrant: a signal handler may record while its thread is counting a problem.
+        self._lock = threading.RLock()
+
+    def add(self, record: Any) -> None:
+        """Append a record, or count it as dropped when the buffer is full."""
+        if len(self.buffer) < self.limit:
+            self.buffer.append(record)
+        else:
+            next(self._drops)
+
+    def take(self, most: int) -> list[Any]:
+        """Remove and return the oldest records. Called by the sender alone."""
+        records = self.buffer[:most]
+        del self.buffer[: len(records)]
+        return records
+
+    def dropped(self) -> int:
+        """How many records were dropped since the last call. Called by the sender alone."""
+        total = next(self._drops) - self._drops_read
+        self._drops_read += total + 1
+        return total
+
+    def now(self) -> int:
+        """Nanoseconds since the epoch, on the process's own steady clock."""
+        return self.base + monotonic()
+
+    def hex_trace(self, trace: int | str) -> str:
+        """A trace id as thirty-two hexadecimal digits; a trace begun here is named by its first span."""
+        return trace if isinstance(trace, str) else f"{self.trace_high}{trace:016x}"
+
+    def problem(self, kind: str, detail: str) -> None:
+        """Count a call that could not be recorded as it was made; the first of a kind is logged."""
+        with self._lock:
+            count = self.problems[kind] = self.problems.get(kind, 0) + 1
+        if count == 1:
+            self.warn(f"rl-insight: {detail} [{kind}; further ones are counted in status().problems]")
+
+
+def hex_id(identity: int | str) -> str:
+    """A span id as sixteen hexadecimal digits."""
+    return identity if isinstance(identity, str) else f"{identity:016x}"
+
+
+recorder = Recorder()

@@ -1,0 +1,63 @@
+"""Which sink a process uses: what the settings say, else the server on this machine, else files."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from rl_insight.config import DEFAULT_PORT, HOME, Config, ConfigError, data_dir
+from rl_insight.record.identity import Identity
+from rl_insight.ship.file import FileSink
+from rl_insight.ship.http import HttpSink
+from rl_insight.ship.memory import MemorySink
+from rl_insight.ship.sink import Sink
+
+
+def choose_sink(config: Config, identity: Identity) -> Sink:
+    """Make the sink of this process; raise `ConfigError` when the settings cannot be met."""
+    kind, url, token = config.ship.sink, config.server.url, config.server.token
+    if kind == "auto":
+        if not url and not config.ship.dir:
+            url, found_token = local_server(data_dir(config))
+            token = token or found_token
+        kind = "http" if url else "file"
+    if kind == "memory":
+        return MemorySink()
+    if kind == "file":
+        folder = Path(config.ship.dir).expanduser() if config.ship.dir else HOME.expanduser() / "runs" / identity.run
+        return FileSink(folder, identity.proc)
+    try:
+        return HttpSink(
+            url or f"http://127.0.0.1:{DEFAULT_PORT}",
+            token,
+            compression=config.ship.compression,
+            timeout=config.ship.timeout,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def local_server(folder: Path) -> tuple[str, str]:
+    """Address and token of the server that runs on this machine from `folder`, or two empty strings."""
+    try:
+        server = json.loads((folder / "server.json").read_bytes())
+        os.kill(server["pid"], 0)
+        url = str(server["url"])
+    except PermissionError:  # it runs, as somebody else
+        url = str(server["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "", ""
+    try:
+        token = (folder / "token").read_text().strip()
+    except OSError:
+        token = ""
+    return url, token
+
+
+def spool_parent(config: Config, sink: Sink, identity: Identity) -> Path | None:
+    """The folder of this node's spools for this destination; only lines for a server are spooled."""
+    if not isinstance(sink, HttpSink) or config.ship.spool_bytes <= 0:
+        return None
+    root = Path(config.ship.spool_dir).expanduser() if config.ship.spool_dir else HOME.expanduser() / "spool"
+    # One folder a node, as home folders are often shared, and one a destination, as lines must not change theirs.
+    return root / identity.node / hashlib.sha256(sink.url.encode()).hexdigest()[:12]

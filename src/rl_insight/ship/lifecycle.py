@@ -1,0 +1,257 @@
+"""Starting and stopping the recording of a process: at `init`, at exit, in forked children."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from rl_insight.config import Config
+from rl_insight.record.compose import Composer
+from rl_insight.record.identity import Identity, identify
+from rl_insight.record.recorder import current, recorder
+from rl_insight.record.redaction import Redactor
+from rl_insight.record.resources import ResourceSampler
+from rl_insight.ship.choose import choose_sink, spool_parent
+from rl_insight.ship.file import FileSink
+from rl_insight.ship.http import HttpSink
+from rl_insight.ship.outbox import Outbox
+from rl_insight.ship.packer import Packer
+from rl_insight.ship.sender import Sender
+from rl_insight.ship.sink import Sink
+from rl_insight.ship.spool import Spool
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How recording goes in a process: `lost` is exact, `problems` counts calls that were cleaned or dropped."""
+
+    active: bool = False
+    run: str = ""
+    proc: str = ""
+    sink: str = ""
+    buffered: int = 0
+    sent: int = 0
+    lost: int = 0
+    duplicates: int = 0
+    spooled_bytes: int = 0
+    problems: dict[str, int] = {}
+    last_error: str = ""
+
+
+class Shipment:
+    """Everything that runs while a process records."""
+
+    def __init__(self, config: Config, hook: Callable[[str, Any], Any] | None, parent: str | None = None) -> None:
+        ship = config.ship
+        self.config = config
+        self.hook = hook
+        self.pid = os.getpid()
+        self.lost_at_close = 0
+        recorder.reset(ship.buffer_lines)
+        recorder.pid_lane = str(self.pid)
+        self.identity: Identity = identify(config, recorder.now(), parent)
+        config.run = self.identity.run
+        self.sink: Sink = choose_sink(config, self.identity)
+        spools = spool_parent(config, self.sink, self.identity)
+        spool = None if spools is None else Spool(spools / self.identity.proc, ship.spool_bytes)
+        self.outbox = Outbox(ship.memory_bytes, spool)
+        redactor = Redactor(**msgspec.structs.asdict(config.redact), hook=hook, problem=recorder.problem)
+        self.composer = Composer(recorder, self.identity, redactor, ship.heartbeat)
+        self.packer = Packer(
+            recorder,
+            self.composer,
+            self.outbox,
+            batch_lines=ship.batch_lines,
+            open_after=ship.flush_interval,
+            heartbeat=ship.heartbeat,
+        )
+        self.sender = Sender(
+            recorder,
+            self.packer,
+            self.outbox,
+            self.sink,
+            interval=ship.flush_interval,
+            batch_bytes=ship.batch_bytes,
+            spool_parent=spools,
+            on_clock=self._note_clock,
+        )
+        self.sampler = ResourceSampler(self.identity, config.resources)
+
+    def start(self) -> None:
+        """Begin to record."""
+        recorder.active = True
+        self.sender.start()
+        self.sampler.start()
+
+    def stop(self, timeout: float) -> None:
+        """Deliver or spool everything, then record no more."""
+        self.sampler.stop()
+        recorder.active = False
+        self.lost_at_close = self.sender.stop(timeout)
+        if self.lost_at_close:
+            recorder.warn(
+                f"rl-insight: {self.lost_at_close} lines could be neither sent nor kept: {self.sender.last_error}"
+            )
+
+    def status(self) -> Status:
+        """How it goes."""
+        waiting = self.outbox.put_lines - self.outbox.done_lines
+        return Status(
+            active=recorder.active,
+            run=self.identity.run,
+            proc=self.identity.proc,
+            sink=self.sink.describe(),
+            buffered=len(recorder.buffer) + waiting + self.packer.stuck_lines,
+            sent=self.sender.sent,
+            lost=self.packer.lost + self.lost_at_close,
+            duplicates=self.sender.duplicates,
+            spooled_bytes=self.outbox.spooled_bytes,
+            problems=dict(recorder.problems),
+            last_error=self.sender.last_error or self.outbox.spool_error,
+        )
+
+    def _note_clock(self, offset: int) -> None:
+        self.composer.clock_offset = offset
+
+
+_lock = threading.RLock()
+_shipment: Shipment | None = None
+_exported: dict[str, str] = {}
+_exit_arranged = False
+
+
+def start(config: Config, hook: Callable[[str, Any], Any] | None = None) -> Shipment | None:
+    """Begin to record under these settings; does nothing when that is under way or disabled."""
+    global _shipment
+    with _lock:
+        if recorder.active and _shipment is not None:
+            return _shipment
+        if not config.enabled or config.ship.sink == "none":
+            return None
+        joined = config.run is not None
+        _shipment = Shipment(config, hook)
+        _export(_shipment)
+        _arrange_exit()
+        _shipment.start()
+        if not joined:
+            _announce(_shipment)
+        return _shipment
+
+
+def stop(timeout: float | None = None) -> None:
+    """Deliver or spool everything and stop; a later `start` begins anew."""
+    with _lock:
+        if _shipment is None or not recorder.active or _shipment.pid != os.getpid():
+            return
+        _shipment.stop(_shipment.config.ship.close_timeout if timeout is None else timeout)
+        for variable, value in _exported.items():
+            if os.environ.get(variable) == value:
+                del os.environ[variable]
+        _exported.clear()
+
+
+def flush(timeout: float) -> bool:
+    """Wait until everything recorded so far is delivered; False when time ran out. True when not recording."""
+    shipment = _shipment
+    return shipment.sender.flush(timeout) if recorder.active and shipment is not None else True
+
+
+def status() -> Status:
+    """How recording goes, or went."""
+    return _shipment.status() if _shipment is not None else Status()
+
+
+def shipment() -> Shipment | None:
+    """What is running, for tests and adapters."""
+    return _shipment
+
+
+def _export(shipment: Shipment) -> None:
+    """Tell child processes, through the environment, which run they belong to and where their lines go."""
+    config, sink = shipment.config, shipment.sink
+    told = {
+        "RL_INSIGHT_RUN": shipment.identity.run,
+        "RL_INSIGHT_PROJECT": config.project or "",
+        "RL_INSIGHT_EXPERIMENT": config.experiment or "",
+    }
+    if isinstance(sink, HttpSink):
+        told["RL_INSIGHT_SERVER_URL"] = sink.url
+        told["RL_INSIGHT_TOKEN"] = sink.token
+    elif isinstance(sink, FileSink):
+        told["RL_INSIGHT_DIR"] = str(sink.path.parent)
+    for variable, value in told.items():
+        if value and variable not in os.environ:
+            os.environ[variable] = _exported[variable] = value
+
+
+def _announce(shipment: Shipment) -> None:
+    if os.environ.get("RL_INSIGHT_QUIET"):
+        return
+    sink = shipment.sink
+    if isinstance(sink, FileSink):
+        print(
+            f"rl-insight: run {shipment.identity.run} is recorded to {sink.path.parent}\n"
+            f"rl-insight: look at it with: rl-insight open {sink.path.parent}",
+            file=sys.stderr,
+        )
+    elif isinstance(sink, HttpSink):
+        print(f"rl-insight: run {shipment.identity.run} is recorded to {sink.url}", file=sys.stderr)
+
+
+def _arrange_exit() -> None:
+    global _exit_arranged
+    if not _exit_arranged:
+        _exit_arranged = True
+        atexit.register(stop)
+        os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+    if "multiprocessing.util" in sys.modules:
+        _finish_with_multiprocessing(None)
+
+
+def _finish_with_multiprocessing(_: object) -> None:
+    # multiprocessing's children leave through os._exit and never come to atexit.
+    from multiprocessing import util
+
+    util.Finalize(None, stop, exitpriority=50)
+
+
+def _after_fork() -> None:
+    """In a forked child: a process of its own, with an empty buffer, that knows where it came from."""
+    global _shipment, _lock
+    _lock = threading.RLock()
+    parents = _shipment
+    if parents is None or not recorder.active:
+        return
+    recorder.active = False
+    _close_inherited_spans()
+    parents.outbox.abandon()
+    parents.sink.close()
+    warn = recorder.warn
+    try:
+        config = msgspec.structs.replace(parents.config)
+        _shipment = Shipment(config, parents.hook, parent=parents.identity.proc)
+        if "multiprocessing.util" in sys.modules:
+            from multiprocessing import util
+
+            # Registered now, run once multiprocessing has forgotten the parent's finalizers.
+            util.register_after_fork(_shipment, _finish_with_multiprocessing)
+        _shipment.start()
+    except Exception as error:  # the child's own work matters more than its record
+        warn(f"rl-insight: a forked child is not recorded: {type(error).__name__}: {error}")
+
+
+def _close_inherited_spans() -> None:
+    """The parent's open spans stay the parent's: here they only name where the child was forked."""
+    inherited = [*recorder.open.values(), *recorder.announced.values()]
+    here = current.get()
+    while here is not None:
+        inherited.append(here)
+        here = here.outer
+    for span in inherited:
+        span.trace = recorder.hex_trace(span.trace)
+        span.end = span.end or -1

@@ -1,0 +1,234 @@
+"""The sender: one thread packs what is recorded, one delivers it in order, and neither is ever waited for."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rl_insight.record.recorder import Recorder
+from rl_insight.ship.outbox import Outbox
+from rl_insight.ship.packer import Packer
+from rl_insight.ship.sink import Ack, Batch, Refused, Sink, TooLarge, Unavailable
+from rl_insight.ship.spool import Spool, orphans
+
+_FIRST_RETRY = 0.1
+_LAST_RETRY = 5.0
+_LOOK_FOR_ORPHANS = 30.0
+
+
+class Sender:
+    """Owns the packing and the delivering thread of one process."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        packer: Packer,
+        outbox: Outbox,
+        sink: Sink,
+        *,
+        interval: float,
+        batch_bytes: int,
+        spool_parent: Path | None,
+        on_clock: Callable[[int], None] = lambda offset: None,
+    ) -> None:
+        self.sent = 0
+        self.duplicates = 0
+        self.last_error = ""
+        self._recorder = recorder
+        self._packer = packer
+        self._outbox = outbox
+        self._sink = sink
+        self._interval = interval
+        self._batch_bytes = self._most = batch_bytes
+        self._spool_parent = spool_parent
+        self._on_clock = on_clock
+        self._best_trip = float("inf")
+        self._pack_now = threading.Event()
+        self._send_now = threading.Event()
+        self._packed = 0  # how often everything recorded was packed
+        self._stopping = False
+        self._give_up_at = float("inf")
+        self._failures = 0
+        self._retry_at = 0.0
+        self._orphans_at = 0.0
+        self._threads = [
+            threading.Thread(target=self._pack_forever, name="rl-insight-pack", daemon=True),
+            threading.Thread(target=self._send_forever, name="rl-insight-send", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Start both threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until what was recorded before the call is delivered; False when time ran out."""
+        deadline = time.monotonic() + timeout
+        # One packing may be under way and have passed some records by: the one after it has not.
+        wanted = self._packed + 2
+        while self._packed < wanted or not self._all_delivered():
+            self._pack_now.set()
+            if self._packed >= wanted:
+                self._retry_at = 0.0
+                self._send_now.set()
+            if time.monotonic() >= deadline or not self._threads[0].is_alive():
+                return self._packed >= wanted and self._all_delivered()
+            time.sleep(0.002)
+        return True
+
+    def stop(self, timeout: float) -> int:
+        """Pack and deliver the rest within `timeout` seconds, put on disk what is left; returns lines lost."""
+        self._give_up_at = time.monotonic() + timeout
+        self._stopping = True
+        self._retry_at = 0.0
+        self._pack_now.set()
+        for thread in self._threads:
+            thread.join(max(0.1, self._give_up_at - time.monotonic() + 0.5))
+        lost = self._packer.stuck_lines
+        if not self._outbox.empty() and not self._outbox.spill():
+            lost += self._outbox.put_lines - self._outbox.done_lines
+        self._outbox.close()
+        self._sink.close()
+        return lost
+
+    def _all_delivered(self) -> bool:
+        return self._outbox.empty() and not self._packer.stuck_lines
+
+    def _pack_forever(self) -> None:
+        while True:
+            stopping = self._stopping
+            self._pack_now.clear()
+            try:
+                if stopping:
+                    self._packer.finish()
+                else:
+                    self._packer.pack()
+            except Exception as error:
+                self._recorder.problem("packing", f"lines could not be packed: {type(error).__name__}: {error}")
+            self._packed += 1
+            self._send_now.set()
+            if stopping:
+                return
+            self._pack_now.wait(self._interval)
+
+    def _send_forever(self) -> None:
+        while True:
+            # Asked before looking: what the last packing put in must be seen by one more look.
+            last_look = not self._threads[0].is_alive()
+            try:
+                idle = not self._send_one()
+            except Exception as error:  # a fault of ours must not end delivery for good
+                self._failed(f"sending failed: {type(error).__name__}: {error}", 0.0)
+                idle = False
+            if self._stopping and ((idle and last_look) or time.monotonic() >= self._give_up_at):
+                return
+            if idle:
+                if not self._stopping:
+                    self._deliver_orphans()
+                self._send_now.wait(0.01 if self._stopping else 1.0)
+                self._send_now.clear()
+            else:
+                self._wait_for_retry()
+
+    def _send_one(self) -> bool:
+        """Send the oldest batch; False when there is none."""
+        batch = self._outbox.peek(self._most)
+        if batch is None:
+            return False
+        try:
+            ack = self._timed_send(batch)
+        except Unavailable as failed:
+            self._outbox.spill()
+            self._failed(str(failed), failed.retry_after)
+        except (TooLarge, Refused) as failed:
+            self._cut_or_set_aside(batch, failed)
+        else:
+            self._outbox.done(batch)
+            self.sent += batch.lines
+            self.duplicates += ack.duplicates
+            self._failures = 0
+            self._retry_at = 0.0
+            self.last_error = ""
+            self._most = min(self._most * 2, self._batch_bytes)
+        return True
+
+    def _timed_send(self, batch: Batch) -> Ack:
+        began = time.monotonic_ns()
+        ack = self._sink.send(batch)
+        trip = time.monotonic_ns() - began
+        # The shorter the trip, the less the clocks can be off by it. Old estimates fade: clocks drift.
+        self._best_trip *= 1.01
+        if ack.clock is not None and trip <= self._best_trip:
+            self._best_trip = trip
+            self._on_clock(ack.clock - (self._recorder.base + began + trip // 2))
+        return ack
+
+    def _failed(self, message: str, retry_after: float) -> None:
+        self.last_error = message
+        self._failures += 1
+        if self._failures == 3:
+            self._recorder.problem("unavailable", f"{message}; lines are kept and sent later")
+        pause = min(_LAST_RETRY, _FIRST_RETRY * 2 ** min(self._failures - 1, 10)) * random.uniform(0.5, 1.0)
+        self._retry_at = time.monotonic() + max(pause, min(retry_after, 60.0))
+
+    def _wait_for_retry(self) -> None:
+        while (now := time.monotonic()) < min(self._retry_at, self._give_up_at):
+            self._send_now.wait(min(0.2, self._retry_at - now))
+            self._send_now.clear()
+
+    def _cut_or_set_aside(self, batch: Batch, failed: Exception) -> None:
+        """Halve a batch until the one line is found that cannot be taken; keep that in a file."""
+        if batch.lines > 1:
+            self._most = max(1, len(batch.body) // 2)
+            return
+        self.last_error = str(failed)
+        kept = self._set_aside(batch)
+        self._recorder.problem("refused", f"{failed}; the line was {kept}")
+        self._outbox.done(batch)
+        self._packer.tell_lost(1, f"refused by the collector and {kept}")
+
+    def _set_aside(self, batch: Batch) -> str:
+        if self._spool_parent is None:
+            return "dropped"
+        path = self._spool_parent / "refused.jsonl"
+        try:
+            self._spool_parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("ab") as file:
+                file.write(batch.body)
+        except OSError as error:
+            return f"dropped, since {path} cannot be written: {error.strerror}"
+        return f"kept in {path}"
+
+    def _deliver_orphans(self) -> None:
+        """Deliver what processes that are gone left on this node."""
+        if self._spool_parent is None or time.monotonic() < self._orphans_at:
+            return
+        self._orphans_at = time.monotonic() + _LOOK_FOR_ORPHANS
+        for spool in orphans(self._spool_parent):
+            try:
+                self._deliver_spool(spool)
+            finally:
+                spool.close()
+            if self._stopping or self._failures:
+                return
+
+    def _deliver_spool(self, spool: Spool) -> None:
+        most = self._batch_bytes
+        while (body := spool.peek(most)) and not self._stopping and self._outbox.empty():
+            batch = Batch(body, body.count(b"\n"))
+            try:
+                self.duplicates += self._sink.send(batch).duplicates
+            except Unavailable as failed:
+                self._failed(str(failed), failed.retry_after)
+                return
+            except (TooLarge, Refused):
+                if batch.lines > 1:
+                    most = max(1, len(body) // 2)
+                    continue
+                self._set_aside(batch)
+            self.sent += batch.lines
+            spool.advance(len(body))
+            most = min(most * 2, self._batch_bytes)
