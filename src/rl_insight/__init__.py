@@ -26,6 +26,7 @@ from rl_insight.record.metrics import (
 from rl_insight.record.propagation import extract, inject
 from rl_insight.record.recorder import recorder as _recorder
 from rl_insight.record.spans import current_span, trace_op, trace_span, trace_state
+from rl_insight.record.tasks import finish_session, finish_task, phase, session, submit, task, turn
 from rl_insight.version import __version__
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ __all__ = [
     "extract",
     "fact",
     "finish",
+    "finish_session",
+    "finish_task",
     "flush",
     "init",
     "inject",
@@ -51,11 +54,16 @@ __all__ = [
     "metric_histogram",
     "metric_value",
     "operation",
+    "phase",
+    "session",
     "set_step",
     "status",
+    "submit",
+    "task",
     "trace_op",
     "trace_span",
     "trace_state",
+    "turn",
 ]
 
 

@@ -27,6 +27,7 @@ class Composer:
         self._heartbeat = heartbeat
         self._names: dict[str, str] = {}
         self._kinds: dict[str, type] = {}
+        self._label_sets: dict[tuple[tuple[str, Any], ...], dict[str, str]] = {}
         self._compose: dict[Any, Callable[[int, Any], Line]] = {
             Count: self._point,
             Gauge: self._point,
@@ -63,12 +64,13 @@ class Composer:
                     self._stamp(span.start),
                     self._name(span.name),
                     hex_id(span.id),
-                    None if span.parent is None else hex_id(span.parent),
-                    self._recorder.hex_trace(span.trace),
-                    self._text(span.lane),
-                    self._text(span.task),
-                    self._text(span.session),
+                    None if span.parent is None or span.state else hex_id(span.parent),
+                    self._recorder.hex_trace(span.trace or span.id),
+                    span.lane,
+                    span.task,
+                    span.session,
                     span.step,
+                    span.part,
                     self._redactor.attrs(attrs) if attrs else None,
                 )
             )
@@ -129,30 +131,30 @@ class Composer:
             value,
             self._labels(labels) if labels else None,
             step,
-            None if scope is None else self._text(scope.task),
-            None if scope is None else self._text(scope.session),
+            None if scope is None else scope.task,
+            None if scope is None else scope.session,
         )
 
     def _span(self, seq: int, span: Span) -> Line:
-        name = span.name
-        attrs = span.attrs
+        recorder, name, attrs = self._recorder, span.name, span.attrs
         identity = hex_id(span.id)
-        trace = span.trace
+        stamp = recorder.base + span.start
         return SpanLine(
             self.identity.proc,
             seq,
-            self._stamp(span.start),
+            stamp if stamp > 0 else 0,
             self._names.get(name) or self._name(name),
             span.end - span.start,
             identity,
-            None if span.parent is None else hex_id(span.parent),
-            self._recorder.trace_high + identity if trace == span.id else self._recorder.hex_trace(trace),
-            None if span.lane is None else self._text(span.lane),
-            None if span.task is None else self._text(span.task),
-            None if span.session is None else self._text(span.session),
+            None if span.parent is None or span.state else hex_id(span.parent),
+            recorder.hex_trace(span.trace) if span.trace else recorder.trace_high + identity,
+            span.lane,
+            span.task,
+            span.session,
             span.step,
             span.status,
             None if span.reason is None else self._redactor.string(span.reason),
+            span.part,
             self._redactor.attrs(attrs) if attrs else None,
         )
 
@@ -193,20 +195,33 @@ class Composer:
     def _place(self, scope: Any) -> tuple[str | None, str | None, str | None, str | None]:
         if scope is None:
             return None, None, None, None
-        link = scope.link
+        parent = scope.parent if scope.state else scope.id
         return (
-            self._recorder.hex_trace(scope.trace),
-            None if link is None else hex_id(link),
-            self._text(scope.task),
-            self._text(scope.session),
+            self._recorder.hex_trace(scope.trace or scope.id),
+            None if parent is None else hex_id(parent),
+            scope.task,
+            scope.session,
         )
 
     def _stamp(self, stamp: int) -> int:
         return max(0, self._recorder.base + stamp)
 
     def _labels(self, labels: dict[str, Any]) -> dict[str, str]:
-        cleaned = self._redactor.attrs(labels)
-        return {key: value if value.__class__ is str else text(value) for key, value in cleaned.items()}
+        # The same few label sets come again and again: cleaned once, remembered by their items.
+        items = tuple(labels.items())
+        try:
+            known = self._label_sets.get(items)
+        except TypeError:  # a list or a mapping among the values
+            known = None
+        if known is None:
+            cleaned = self._redactor.attrs(labels)
+            known = {text(key): text(value) for key, value in cleaned.items()}
+            if len(self._label_sets) >= _REMEMBERED:
+                self._label_sets.clear()
+            # True, 1 and 1.0 are equal as keys, and different as texts.
+            if all(value.__class__ is str for value in labels.values()):
+                self._label_sets[items] = known
+        return known
 
     def _text(self, value: Any) -> str | None:
         return value if value is None or value.__class__ is str else text(value)

@@ -5,7 +5,7 @@ from typing import Any
 
 from rl_insight.record.recorder import current, hex_id, monotonic, recorder
 from rl_insight.record.spans import outcome_of
-from rl_insight.record.values import is_plain, plain_dict
+from rl_insight.record.values import own, settle
 from rl_insight.schema import Fact
 
 CLOSING = {"started": "finished", "requested": "answered"}
@@ -46,9 +46,9 @@ def _record(
 ) -> None:
     stamp = monotonic()
     if tags is not None:
-        tags = dict(tags) if tags.__class__ is dict and is_plain(tags) else plain_dict(tags)
-    if attrs and not is_plain(attrs):
-        attrs = plain_dict(attrs)
+        tags = own(tags)
+    if attrs:
+        attrs = settle(attrs)
     if outcome is not None and outcome not in OUTCOMES:
         recorder.problem("bad_outcome", f"fact {name!r}: outcome {outcome!r} is not one of {', '.join(OUTCOMES)}")
         attrs, outcome = {**attrs, "outcome": str(outcome)}, None

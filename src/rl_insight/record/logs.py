@@ -4,10 +4,11 @@ import logging
 from typing import Any
 
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, is_plain, plain_dict
+from rl_insight.record.values import describe, plain_dict, settle
 from rl_insight.schema import Log
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_NAMES = frozenset({"debug", "info", "warning", "error", "critical"})
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 
@@ -16,13 +17,13 @@ def log(level: str | int, message: str, **attrs: Any) -> None:
     if not recorder.active:
         return
     stamp = monotonic()
-    if attrs and not is_plain(attrs):
-        attrs = plain_dict(attrs)
-    recorder.add((Log, stamp, str(message), level_name(level), None, attrs, recorder.step, current.get()))
+    recorder.add((Log, stamp, str(message), level_name(level), None, settle(attrs), recorder.step, current.get()))
 
 
 def level_name(level: str | int) -> str:
     """`warning` for 30, "WARNING" or "warn"."""
+    if level in _NAMES:
+        return level
     if isinstance(level, int):
         return _LEVELS.get(level) or _LEVELS.get(level // 10 * 10, str(level))
     name = str(level).lower()

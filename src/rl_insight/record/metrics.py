@@ -3,7 +3,7 @@
 from typing import Any
 
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import NUMBERS, SCALARS, number, plain_dict
+from rl_insight.record.values import NUMBERS, number, settle
 from rl_insight.schema import Count, Gauge, Sample
 
 _current = current.get
@@ -40,10 +40,7 @@ def _add(kind: Any, name: str, value: Any, documentation: str, labels: dict[str,
             return
     step = recorder.step
     if labels:
-        for label in labels.values():
-            if label.__class__ not in SCALARS:
-                labels = plain_dict(labels)
-                break
+        labels = settle(labels)
         if labels.get("step").__class__ is int:
             step = labels.pop("step")
     if documentation and name not in recorder.docs and len(recorder.docs) < 1000:

@@ -8,19 +8,22 @@ from urllib.parse import quote, unquote
 from rl_insight.record.recorder import current, hex_id, recorder
 
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
-_BAGGAGE = {"task": "rl_insight.task", "session": "rl_insight.session"}
+_BAGGAGE = {"task": "rl_insight.task", "session": "rl_insight.session", "submitted": "rl_insight.submitted_ns"}
 
 
 class Remote:
     """A parent in another process; entering it makes it the current one."""
 
-    __slots__ = ("end", "lane", "link", "outer", "session", "task", "trace")
+    __slots__ = ("end", "id", "lane", "outer", "parent", "session", "state", "submitted", "task", "trace")
 
-    def __init__(self, trace: str, link: str | None, task: str | None, session: str | None, over: bool) -> None:
-        self.link = link
+    def __init__(self, trace: str, identity: str | None, task: str | None, session: str | None, over: bool) -> None:
+        self.id = identity
+        self.parent = None
+        self.state = False
         self.trace = trace
         self.task = task
         self.session = session
+        self.submitted: int | None = None
         self.lane = None
         self.end = int(over)
         self.outer = current.get()
@@ -36,19 +39,20 @@ class Remote:
         except Exception:
             recorder.problem("bad_carrier", f"a carrier must be a mapping, not {type(carrier).__name__}")
             return None
-        baggage = {
+        items = {
             key.strip(): unquote(value.split(";")[0].strip())
             for key, _, value in (item.partition("=") for item in headers.get("baggage", "").split(","))
         }
-        task, session = baggage.get(_BAGGAGE["task"]), baggage.get(_BAGGAGE["session"])
+        task, session, submitted = (items.get(key) for key in _BAGGAGE.values())
         found = _TRACEPARENT.match(headers.get("traceparent", ""))
-        if found is not None:
-            return cls(found[1], found[2], task, session, over)
-        if "traceparent" in headers:
+        if found is None and "traceparent" in headers:
             recorder.problem("bad_carrier", f"not a W3C traceparent: {headers['traceparent'][:80]!r}")
-        if task or session:
-            return cls(recorder.hex_trace(recorder.next_id()), None, task, session, over)
-        return None
+        if found is None and not task and not session:
+            return None
+        trace = found[1] if found is not None else recorder.hex_trace(recorder.next_id())
+        remote = cls(trace, found[2] if found is not None else None, task, session, over)
+        remote.submitted = int(submitted) if submitted and submitted.isdigit() else None
+        return remote
 
     def __enter__(self) -> "Remote":
         self.outer = current.get()
@@ -78,14 +82,20 @@ def inject(carrier: MutableMapping[str, str] | None = None) -> MutableMapping[st
     here = current.get()
     if here is None or not recorder.active:
         return carrier
-    if here.link is not None:
-        carrier["traceparent"] = f"00-{recorder.hex_trace(here.trace)}-{hex_id(here.link)}-01"
-    baggage = [
-        f"{_BAGGAGE[key]}={quote(value, safe='')}" for key in ("task", "session") if (value := getattr(here, key))
-    ]
-    if baggage:
-        carrier["baggage"] = ",".join(filter(None, [carrier.get("baggage"), *baggage]))
+    parent = here.parent if here.state and here.parent is not None else here.id
+    if parent is not None:
+        carrier["traceparent"] = f"00-{recorder.hex_trace(here.trace or here.id)}-{hex_id(parent)}-01"
+    ids = {key: value for key in ("task", "session") if (value := getattr(here, key))}
+    if ids:
+        carrier["baggage"] = baggage(carrier.get("baggage"), **ids)
     return carrier
+
+
+def baggage(given: str | None, **ours: str) -> str:
+    """A W3C baggage header: what it held, with our ids set to these."""
+    keys = {_BAGGAGE[key] for key in ours}
+    kept = [item for item in (given or "").split(",") if item and item.partition("=")[0].strip() not in keys]
+    return ",".join(kept + [f"{_BAGGAGE[key]}={quote(value, safe='')}" for key, value in ours.items()])
 
 
 def extract(carrier: Mapping[str, str] | None) -> "Remote | Nowhere":

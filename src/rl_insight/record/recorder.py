@@ -108,7 +108,7 @@ class Recorder:
 
 def hex_id(identity: int | str) -> str:
     """A span id as sixteen hexadecimal digits."""
-    return identity if isinstance(identity, str) else f"{identity:016x}"
+    return identity if identity.__class__ is str else f"{identity:016x}"
 
 
 recorder = Recorder()

@@ -58,6 +58,7 @@ PLAIN, SECRET, TEXT = 0, 1, 2
 # Below this length nothing matches SECRET_VALUE, so short values skip the search.
 _SHORT = 7
 _REMEMBERED = 20_000
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
 class Redactor:
@@ -90,7 +91,15 @@ class Redactor:
     def attrs(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The same values with what must not leave taken out; the same object when nothing was."""
         changed: dict[str, Any] = {}
+        hooked, classes, clean = self._hook is not None, self._classes, self._clean
         for key, value in attrs.items():
+            # Small numbers and texts found clean before, under plain keys, are nearly all there is: no call for them.
+            kind = value.__class__
+            if not hooked and (
+                (kind is int and _INT_MIN <= value <= _INT_MAX)
+                or (kind is str and value in clean and classes.get(key, SECRET) == PLAIN)
+            ):
+                continue
             kept = self.value(key, value)
             if kept is not value:
                 changed[key] = kept
@@ -102,7 +111,7 @@ class Redactor:
             value = self._ask_hook(key, value)
         kind = value.__class__
         if kind is int or kind is bool or value is None:
-            return value if kind is not int or -(2**63) <= value < 2**63 else str(value)
+            return value if kind is not int or _INT_MIN <= value <= _INT_MAX else str(value)
         if kind is float:
             return value if value - value == 0.0 else str(value)
         if self.enabled:

@@ -7,8 +7,8 @@ from typing import Any, TypeVar, overload
 from msgspec import Struct
 
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, is_plain, plain_dict
-from rl_insight.schema import Status
+from rl_insight.record.values import describe, own, settle
+from rl_insight.schema import Part, Status
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,15 +29,15 @@ class Span(Struct, gc=False, eq=False):
     lane: str | None = None
     attrs: dict[str, Any] | None = None
     state: bool = False
+    part: Part | None = None
     task: str | None = None
     session: str | None = None
     step: int | None = None
     start: int = 0
     end: int = 0
     id: int | str = 0
-    parent: int | str | None = None
-    trace: int | str = 0
-    link: int | str | None = None  # what spans inside name as their parent
+    parent: int | str | None = None  # of a state: what is recorded inside has this parent, the state itself has none
+    trace: int | str = 0  # 0 where the trace begins: it is named by its first span
     outer: Any = None
     status: Status | None = None
     reason: str | None = None
@@ -48,17 +48,11 @@ class Span(Struct, gc=False, eq=False):
             return self
         if self.start:
             return self._enter_again()
-        outer = self.outer
-        if outer is None:
-            outer = _current()
         self.id = identity = recorder.next_id()
-        if outer is None:
-            self.trace = identity
-            if not self.state:
-                self.link = identity
-        else:
-            self._join(outer, identity)
-        if self.step is None:
+        outer = self.outer or _current()
+        if outer is not None:
+            self._join(outer)
+        if recorder.step is not None and self.step is None:
             self.step = recorder.step
         _set_current(self)
         recorder.open[identity] = self
@@ -84,19 +78,15 @@ class Span(Struct, gc=False, eq=False):
         if recorder.active:
             recorder.add(self)
 
-    def _join(self, outer: Any, identity: int) -> None:
+    def _join(self, outer: Any) -> None:
         self.outer = outer
-        self.trace = outer.trace
-        if self.state:
-            self.link = outer.link
-        else:
-            self.parent = outer.link
-            self.link = identity
-        if self.task is None:
+        self.trace = outer.trace or outer.id
+        self.parent = outer.parent if outer.state else outer.id
+        if outer.task is not None and self.task is None:
             self.task = outer.task
-        if self.session is None:
+        if outer.session is not None and self.session is None:
             self.session = outer.session
-        if self.lane is None:
+        if outer.lane is not None and self.lane is None:
             self.lane = outer.lane
 
     def _enter_again(self) -> "Span":
@@ -116,13 +106,13 @@ class Span(Struct, gc=False, eq=False):
 
     def fresh(self) -> "Span":
         """Another interval of the same description, not yet entered."""
-        return Span(self.name, self.lane, dict(self.attrs) if self.attrs else None, self.state)
+        return Span(self.name, self.lane, dict(self.attrs) if self.attrs else None, self.state, self.part, self.task)
 
     def set(self, **attrs: Any) -> "Span":
         """Add attributes; they are recorded when the interval ends."""
         if attrs and recorder.active and not self.end:
             # A new dict each time: the sender may be reading the old one.
-            self.attrs = {**(self.attrs or {}), **(attrs if is_plain(attrs) else plain_dict(attrs))}
+            self.attrs = {**(self.attrs or {}), **settle(attrs)}
         return self
 
     def fail(self, reason: str, status: Status = "error") -> "Span":
@@ -143,7 +133,7 @@ def trace_span(
     if not recorder.active:
         return span
     if attributes:
-        span.attrs = plain_dict(attributes)
+        span.attrs = own(attributes)
         if "state_lane_id" in span.attrs:
             span.lane = str(span.attrs["state_lane_id"])
     if parent_carrier is not None:
@@ -328,7 +318,7 @@ def _own_labels(span: Span, labels: dict[str, Any]) -> None:
     """Take `step` out of the labels, and copy what could change after the call."""
     if labels.get("step").__class__ is int:
         span.step = labels.pop("step")
-    span.attrs = (labels if is_plain(labels) else plain_dict(labels)) or None
+    span.attrs = settle(labels) or None
 
 
 def _record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
@@ -343,12 +333,10 @@ def _record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
         end = start
     if not isinstance(span.name, str):
         span.name = str(span.name)
-    outer = span.outer if span.outer is not None else _current()
-    span.id = identity = recorder.next_id()
-    if outer is None:
-        span.trace = identity
-    else:
-        span._join(outer, identity)
+    span.id = recorder.next_id()
+    outer = span.outer or _current()
+    if outer is not None:
+        span._join(outer)
     if span.step is None:
         step = (span.attrs or {}).get("global_steps", (span.attrs or {}).get("step"))
         span.step = step if step.__class__ is int else recorder.step

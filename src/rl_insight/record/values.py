@@ -14,9 +14,22 @@ MAX_ITEMS = 256
 MAX_TEXT = 1 << 20
 
 
-def is_plain(values: Mapping[str, Any]) -> bool:
-    """Whether all values are scalars, which cannot change after the call."""
-    return all(value.__class__ in SCALARS for value in values.values())
+def own(values: Any) -> dict[str, Any]:
+    """A copy of a caller's mapping, with only JSON values in it, that nobody else can change."""
+    if values.__class__ is dict:
+        for value in values.values():
+            if value.__class__ not in SCALARS:
+                return plain_dict(values)
+        return values.copy()
+    return plain_dict(values)
+
+
+def settle(keywords: dict[str, Any]) -> dict[str, Any]:
+    """The same for the keywords of a call: already a dict of our own, so copied only when it must be cleaned."""
+    for value in keywords.values():
+        if value.__class__ not in SCALARS:
+            return plain_dict(keywords)
+    return keywords
 
 
 def plain_dict(values: Any) -> dict[str, Any]:

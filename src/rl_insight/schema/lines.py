@@ -24,6 +24,9 @@ SchemaVersion: TypeAlias = Annotated[str, Meta(pattern=r"^1\.", description="maj
 Labels: TypeAlias = dict[str, str]
 Attrs: TypeAlias = dict[str, Any]
 Status: TypeAlias = Literal["ok", "error", "timeout", "cancelled"]
+Part: TypeAlias = Annotated[
+    Literal["task", "session", "turn", "phase"], Meta(description="the interval's place in the task hierarchy")
+]
 
 
 class _Line(Struct, tag_field="kind", omit_defaults=True, gc=False):
@@ -96,6 +99,7 @@ class Span(_Line, tag="span"):
     step: Int64 | None = None
     status: Status | None = None
     reason: str | None = None
+    part: Part | None = None
     attrs: Attrs | None = None
     v: Literal[1] = 1
 
@@ -110,6 +114,7 @@ class Open(_Line, tag="open"):
     task: str | None = None
     session: str | None = None
     step: Int64 | None = None
+    part: Part | None = None
     attrs: Attrs | None = None
     v: Literal[1] = 1
 

@@ -253,5 +253,5 @@ def _close_inherited_spans() -> None:
         inherited.append(here)
         here = here.outer
     for span in inherited:
-        span.trace = recorder.hex_trace(span.trace)
+        span.trace = recorder.hex_trace(span.trace or span.id)
         span.end = span.end or -1
