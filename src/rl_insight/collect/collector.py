@@ -300,17 +300,18 @@ class Collector:
                 subscription.put(data, accepted)
 
     def _check(self, group: list[_Batch]) -> list[tuple[_Batch, Checked]]:
-        checked = []
-        for batch in group:
-            try:
-                one = check(batch.body, self._marks)
-            except BadLine as bad:
-                self._refused += 1
-                batch.answer.set_exception(bad)
-            else:
-                self._marks.stage(one.marks)
-                checked.append((batch, one))
-        return checked
+        checked = [(batch, self._check_one(batch)) for batch in group]
+        return [(batch, one) for batch, one in checked if one is not None]
+
+    def _check_one(self, batch: _Batch) -> Checked | None:
+        try:
+            one = check(batch.body, self._marks)
+        except BadLine as bad:
+            self._refused += 1
+            batch.answer.set_exception(bad)
+            return None
+        self._marks.stage(one.marks)
+        return one
 
     def _fail(self, group: list[_Batch], error: Exception) -> None:
         for batch in group:

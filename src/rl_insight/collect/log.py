@@ -82,6 +82,8 @@ class LineLog:
         self._retain_days = retain_days
         # Held for each change of the set of segments, and for each append.
         self._lock = threading.RLock()
+        # Held while sealed segments are compressed, dropped or rewritten.
+        self._tidying = threading.Lock()
         directory.mkdir(parents=True, exist_ok=True)
         self._clean()
         self._segments = numbered(directory)
@@ -186,29 +188,28 @@ class LineLog:
 
     def compress(self, projected: Position) -> int:
         """Compress sealed segments that lie wholly before `projected`; returns how many."""
-        with self._lock:
-            ready = [
-                (number, path)
-                for number, path in self._segments.items()
-                if number < min(projected.segment, self.end.segment) and path.suffix == ".jsonl"
-            ]
-        for number, path in ready:
-            packed = path.with_name(path.name + ".zst")
-            self._write(packed, _blocks(path), path, length(path)).replace(packed)
-            sync_directory(self.directory)
-            with self._lock:
-                self._segments[number] = packed
-                path.unlink()
-        return len(ready)
+        done = 0
+        for number in self._sealed(projected):
+            with self._tidying:
+                path = self._segments.get(number)
+                if path is None or path.suffix != ".jsonl":
+                    continue
+                packed = path.with_name(path.name + ".zst")
+                self._write(packed, _blocks(path), path, length(path)).replace(packed)
+                sync_directory(self.directory)
+                with self._lock:
+                    self._segments[number] = packed
+                    path.unlink()
+                done += 1
+        return done
 
     def expired(self, projected: Position) -> int:
         """The number up to which segments are over the limits of size or age and may be dropped; 0 for none."""
         with self._lock:
-            sealed = [number for number in sorted(self._segments) if number < min(projected.segment, self.end.segment)]
             over = (self.disk_bytes() - self._retain_bytes) if self._retain_bytes else 0
             too_old = time.time() - self._retain_days * 86400 if self._retain_days else 0.0
             last = 0
-            for number in sealed:
+            for number in self._sealed(projected):
                 about = self._segments[number].stat()
                 if over <= 0 and about.st_mtime >= too_old:
                     break
@@ -218,7 +219,7 @@ class LineLog:
 
     def drop(self, through: int) -> list[int]:
         """Remove the sealed segments numbered up to `through`."""
-        with self._lock:
+        with self._tidying, self._lock:
             gone = [number for number in sorted(self._segments) if number <= through and number != self.end.segment]
             for number in gone:
                 self._segments.pop(number).unlink()
@@ -229,10 +230,29 @@ class LineLog:
 
     def rewrite(self, number: int, keep: Callable[[bytes], bytes]) -> None:
         """Pass a sealed segment's lines through `keep` and put what it returns in the segment's place, or nothing."""
+        if number >= self.end.segment:
+            raise ValueError(f"segment {number} is still being written; rotate the log first")
+        with self._tidying:
+            self._rewrite(self._segments[number], keep)
+
+    # -- marks that outlive their lines
+
+    def kept_marks(self) -> dict[str, int]:
+        """High-water marks of processes whose lines have been dropped or deleted."""
+        path = self.directory / MARKS
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, int]) if path.exists() else {}
+
+    def keep_marks(self, marks: dict[str, int]) -> None:
+        """Remember marks beyond the life of the lines they were taken from."""
+        replace_durably(self.directory / MARKS, msgspec.json.encode({**self.kept_marks(), **marks}))
+
+    # -- inner parts
+
+    def _sealed(self, projected: Position) -> list[int]:
         with self._lock:
-            if number >= self.end.segment:
-                raise ValueError(f"segment {number} is still being written; rotate the log first")
-            path = self._segments[number]
+            return [number for number in sorted(self._segments) if number < min(projected.segment, self.end.segment)]
+
+    def _rewrite(self, path: Path, keep: Callable[[bytes], bytes]) -> None:
         changed = False
 
         def kept() -> Iterator[bytes]:
@@ -249,19 +269,6 @@ class LineLog:
             sync_directory(self.directory)
         else:
             part.unlink()
-
-    # -- marks that outlive their lines
-
-    def kept_marks(self) -> dict[str, int]:
-        """High-water marks of processes whose lines have been dropped or deleted."""
-        path = self.directory / MARKS
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, int]) if path.exists() else {}
-
-    def keep_marks(self, marks: dict[str, int]) -> None:
-        """Remember marks beyond the life of the lines they were taken from."""
-        replace_durably(self.directory / MARKS, msgspec.json.encode({**self.kept_marks(), **marks}))
-
-    # -- inner parts
 
     def _write(self, target: Path, data: Iterator[bytes], source: Path, size: int = -1) -> Path:
         part = target.with_name(target.name + PART)

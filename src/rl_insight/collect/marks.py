@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from operator import attrgetter
 
-from rl_insight.schema import BadLine, decode_lines
+from rl_insight.schema import BadLine, Line, decode_lines
 
 _proc = attrgetter("proc")
 _seq = attrgetter("seq")
@@ -58,21 +58,22 @@ class Marks:
         self.raise_to(highest(lines))
 
 
-def highest(lines: bytes) -> dict[str, int]:
+def highest(data: bytes) -> dict[str, int]:
     """The highest `seq` of each process among lines in the order of the log, where it only ever grows."""
+    lines = readable(data)
+    return dict(zip(map(_proc, lines), map(_seq, lines), strict=True))
+
+
+def readable(data: bytes) -> list[Line]:
+    """The lines read back from a log; damaged ones are passed over."""
     try:
-        decoded = decode_lines(lines)
+        return decode_lines(data)
     except BadLine:
-        return _highest_readable(lines)
-    return dict(zip(map(_proc, decoded), map(_seq, decoded), strict=True))
+        return [line for raw in data.split(b"\n") for line in _readable(raw)]
 
 
-def _highest_readable(lines: bytes) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for raw in lines.split(b"\n"):
-        try:
-            line = decode_lines(raw + b"\n")[0]
-        except (BadLine, IndexError):
-            continue
-        found[line.proc] = max(line.seq, found.get(line.proc, 0))
-    return found
+def _readable(raw: bytes) -> list[Line]:
+    try:
+        return decode_lines(raw + b"\n")
+    except BadLine:
+        return []

@@ -38,7 +38,7 @@ def open_stream(path: Path) -> IO[bytes]:
         reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
         return io.BufferedReader(cast(io.RawIOBase, reader))
     if path.suffix == ".gz":
-        return gzip.open(path, "rb")
+        return cast(IO[bytes], gzip.open(path, "rb"))
     return path.open("rb", buffering=0)
 
 

@@ -1,0 +1,1 @@
+DELETE FROM unreadable WHERE source = $source AND segment <= $through;

@@ -1,0 +1,2 @@
+INSERT INTO mark
+SELECT proc, last_seq, lines, first_ts, last_ts FROM heard WHERE proc NOT IN (SELECT proc FROM mark);

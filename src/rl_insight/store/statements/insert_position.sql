@@ -1,0 +1,1 @@
+INSERT INTO position SELECT $source, $segment, $offset WHERE $source NOT IN (SELECT source FROM position);

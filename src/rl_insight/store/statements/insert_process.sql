@@ -1,0 +1,8 @@
+-- Processes heard of for the first time.
+INSERT INTO process
+SELECT
+    run, proc, seq, ts, name, schema, project, experiment, role, rank, node, host, pid, parent, started, heartbeat,
+    coalesce(state, 'running'), clock_offset, versions, config_hash, aliases, labels, attrs, ts, ts, $segment
+FROM incoming_process
+WHERE proc NOT IN (SELECT proc FROM process)
+RETURNING proc;

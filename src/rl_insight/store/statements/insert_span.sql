@@ -1,0 +1,5 @@
+INSERT INTO span
+SELECT
+    run, proc, seq, ts, name, dur, id, parent, trace, lane, task, session, step, status, reason, attrs, $segment
+FROM line
+WHERE kind = 'span';

@@ -1,0 +1,1 @@
+INSERT INTO unreadable VALUES ($source, $segment, $offset, $line, $error);

@@ -1,0 +1,1 @@
+UPDATE position SET segment = $segment, "offset" = $offset WHERE source = $source;
