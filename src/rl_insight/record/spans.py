@@ -151,7 +151,7 @@ def trace_state(state_name: str, state_lane_id: Any = None, **labels: Any) -> Sp
         lane = recorder.pid_lane
     else:
         lane = state_lane_id if state_lane_id.__class__ is str else str(state_lane_id)
-    span = Span(state_name, lane, labels or None, True)
+    span = Span(state_name, lane, labels or None, True, "state")
     if labels and recorder.active:
         _own_labels(span, labels)
     return span

@@ -50,9 +50,7 @@ def explain(body: bytes, error: Exception) -> BadLine:
     """Find the first bad line of a refused batch and say what is wrong with it."""
     lines = body.split(b"\n")
     if lines.pop():
-        return BadLine(
-            len(lines) + 1, "", "the last line does not end with a newline; was the batch cut off?"
-        )
+        return BadLine(len(lines) + 1, "", "the last line does not end with a newline; was the batch cut off?")
     for number, raw in enumerate(lines, 1):
         if not raw.strip():
             return BadLine(number, "", "blank line; leave it out")

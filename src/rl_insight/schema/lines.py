@@ -25,7 +25,8 @@ Labels: TypeAlias = dict[str, str]
 Attrs: TypeAlias = dict[str, Any]
 Status: TypeAlias = Literal["ok", "error", "timeout", "cancelled"]
 Part: TypeAlias = Annotated[
-    Literal["task", "session", "turn", "phase"], Meta(description="the interval's place in the task hierarchy")
+    Literal["state", "task", "session", "turn", "phase"],
+    Meta(description="what the interval is: the state of a lane, or a level of the task hierarchy; else a plain span"),
 ]
 
 
@@ -54,9 +55,7 @@ class Process(_Line, tag="process", kw_only=True):
     started: Nanos | None = None
     heartbeat: Annotated[float, Meta(gt=0, description="seconds between heartbeats")] | None = None
     state: Literal["running", "finished"] = "running"
-    clock_offset: (
-        Annotated[Int64, Meta(description="collector's clock minus ours, ns, as estimated")] | None
-    ) = None
+    clock_offset: Annotated[Int64, Meta(description="collector's clock minus ours, ns, as estimated")] | None = None
     versions: dict[str, str] | None = None
     config_hash: str | None = None
     aliases: Labels | None = None
@@ -87,7 +86,7 @@ class Sample(_Point, tag="sample"):
 
 
 class Span(_Line, tag="span"):
-    """A finished interval. A state is a span with a lane and no parent."""
+    """A finished interval. A state is one with a lane, no parent and the part `state`."""
 
     dur: Nanos
     id: str | None = None
