@@ -17,9 +17,9 @@ class Work:
     """Controller to worker: sample this task once. The carrier ties what the worker records to the task."""
 
     session: str
+    task: str
     puzzle: Puzzle
     carrier: Mapping[str, str]
-    submitted: int
 
 
 @dataclass

@@ -48,6 +48,7 @@ async def _score(options: Options, todo: asyncio.Queue[tuple[Channel, ScoreReque
     while True:
         with insight.trace_state("idle", state_lane_id=lane):
             worker, request = await todo.get()
+        insight.set_step(request.weights)
         # Inside the worker's trace: this span becomes a child of the session's reward phase.
         with insight.extract(request.carrier), insight.trace_state("score", state_lane_id=lane):
             with insight.trace_span("verify", attributes={"turns": request.attempt.turns}):

@@ -46,8 +46,10 @@ def run(options: Options) -> Result:
         folder = options.checkpoints or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         options = replace(options, checkpoints=folder)
-        # The first init of a run. It puts the run's name into the environment, where the children's init finds it.
-        insight.init(project="demo", experiment_name="arithmetic", role="controller", rank=0)
+        # Puzzles are no secret. Prompts and responses of real users are, so text is recorded only where asked for.
+        os.environ.setdefault("RL_INSIGHT_RECORD_TEXT", "1")
+        # The first init of a run. It puts the run's id into the environment, where the children's init finds it.
+        insight.init("demo", "arithmetic", {"resources": {"interval": 2.0}}, role="controller", rank=0)
         try:
             with processes(options) as pipes:
                 summary = asyncio.run(_control(options, pipes))

@@ -71,9 +71,7 @@ class Trainer:
             insight.metric_gauge("trainer_wait_ratio", waited / seconds)
         few = max(1, min(5, len(self.rewards) // 4))
         first, last = float(np.mean(self.rewards[:few])), float(np.mean(self.rewards[-few:]))
-        self.controller.send(
-            Summary(self.options.steps, first, last, self.evaluation, self.tokens, self.checkpoint)
-        )
+        self.controller.send(Summary(self.options.steps, first, last, self.evaluation, self.tokens, self.checkpoint))
 
     def wait_for_batch(self, step: int) -> list[Group]:
         with insight.trace_state("wait_batch", state_lane_id=LANE):
@@ -108,7 +106,8 @@ class Trainer:
         for group in groups:
             rewards = np.array([rollout.reward for rollout in group.rollouts])
             flat += bool(np.ptp(rewards) < 1e-9)
-            for rollout, advantage in zip(group.rollouts, (rewards - rewards.mean()) / (rewards.std() + 0.05)):
+            relative = (rewards - rewards.mean()) / (rewards.std() + 0.05)
+            for rollout, advantage in zip(group.rollouts, relative, strict=True):
                 advantages.append(np.full(len(rollout.chosen), advantage, dtype=np.float32))
                 insight.metric_distribution("staleness", self.version - rollout.weights)
         rollouts = [rollout for group in groups for rollout in group.rollouts]

@@ -64,23 +64,25 @@ class Worker:
         while True:
             with insight.trace_state("idle", state_lane_id=lane):
                 work = await self.todo.get()
-            # The carrier says which task this is, so the session and all inside it join the task's trace.
+            # The carrier says which task this is and when it was submitted, so the session inside joins the
+            # task's trace and knows how long it has been queued.
             with insight.extract(work.carrier):
+                insight.fact("task.item.taken", tags={"task": work.task, "session": work.session})
                 self.controller.send(await self.play(work, lane))
 
     async def play(self, work: Work, lane: str) -> Rollout | Failure:
         attempt, written = Attempt(work.puzzle), Written()
         version = self.version
         with insight.session(work.session, worker=self.rank, weights=version) as session:
-            session.submitted(work.submitted)  # the time since then is the session's queue time
             try:
                 while not attempt.over:
                     with insight.turn(attempt.turns + 1):
                         await self.take_turn(attempt, written, lane)
                 score = await self.ask_for_score(work.session, attempt, version, lane)
             except (TimeoutError, Closed) as error:
-                session.finish("failed", reason=str(error) or "the reward process is gone")
-                return Failure(work.session, str(error))
+                reason = str(error) or "the reward process is gone"
+                session.finish("failed", reason=reason)
+                return Failure(work.session, reason)
             session.set(reward=score.reward, tokens=len(written.chosen), turns=attempt.turns)
         insight.metric_count("rollout_sessions", 1, worker=str(self.rank))
         return Rollout(
@@ -122,7 +124,8 @@ class Worker:
             insight.metric_distribution("tool_latency_seconds", seconds, tool=call.tool)
 
     async def ask_for_score(self, session: str, attempt: Attempt, version: int, lane: str) -> Score:
-        answer = self.scores[session] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Score] = asyncio.get_running_loop().create_future()
+        self.scores[session] = answer
         with doing("reward", lane):
             # `requested` here and `answered` in the reward process are found as a pair by their tag.
             insight.fact("reward.score.requested", tags={"reward": session}, peer="reward")
