@@ -52,12 +52,13 @@ class Table(msgspec.Struct):
 class Store:
     """A DuckDB file with the tables of `schema.sql`. One thread writes; any number may ask."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, tmp: Path, read_only: bool) -> None:
-        self._connection = connection
-        self._lock = threading.Lock()
+    def __init__(self, path: Path, tmp: Path, settings: config.Collector, *, read_only: bool = False) -> None:
         self.path = path
         self.tmp = tmp
         self.read_only = read_only
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._connection = self._connect()
 
     @classmethod
     def open(
@@ -80,14 +81,24 @@ class Store:
             tmp.mkdir(parents=True, exist_ok=True)
             for leftover in tmp.glob("*.jsonl"):
                 leftover.unlink()
+        return cls(path, tmp, settings, read_only=read_only)
+
+    def reopen(self, *, anew: bool = False) -> None:
+        """Open the file again after DuckDB has given up on it; `anew` sets it aside and begins an empty one."""
+        with self._lock:
+            self._connection.close()
+            if anew:
+                logger.warning("store: moved to %s and made anew from the log", set_aside(self.path).name)
+            self._connection = self._connect()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
         try:
-            return cls(_connect(path, tmp, settings, read_only), path, tmp, read_only)
+            return _connect(self.path, self.tmp, self._settings, self.read_only)
         except StoreDamaged as damage:
-            if read_only:
+            if self.read_only:
                 raise
-            aside = set_aside(path)
-            logger.warning("store: %s; moved to %s and made anew from the log", damage, aside.name)
-            return cls(_connect(path, tmp, settings, read_only), path, tmp, read_only)
+            logger.warning("store: %s; moved to %s and made anew from the log", damage, set_aside(self.path).name)
+            return _connect(self.path, self.tmp, self._settings, self.read_only)
 
     def close(self) -> None:
         """Let go of the file; what is in the write-ahead log goes into it."""

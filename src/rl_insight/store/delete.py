@@ -80,6 +80,17 @@ def forget_segments(store: Store, log: LineLog, through: int) -> None:
         cursor.close()
 
 
+def seed_marks(store: Store, log: LineLog) -> None:
+    """Give a new store the marks of processes whose lines are no longer in the log."""
+    marks = log.kept_marks() if not store.marks() else {}
+    if marks:
+        cursor = store.cursor()
+        try:
+            cursor.execute(load("seed_marks"), {"procs": list(marks), "seqs": list(marks.values())})
+        finally:
+            cursor.close()
+
+
 def _remove_rows(store: Store, intent: _Intent) -> None:
     cursor = store.cursor()
     where = {"procs": intent.procs, "through": intent.through}

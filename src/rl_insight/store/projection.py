@@ -105,10 +105,8 @@ class Projection:
         return sum(kinds.values())
 
     def _load_processes(self, data: bytes, count: int, longest: int) -> None:
-        small = _lines_with(data, b'"process"')
-        self._file.write_bytes(small)
-        found = self._read_processes(longest)
-        if found != count:  # written with escapes, or differently from how we would
+        self._file.write_bytes(_lines_beginning(data, b'{"kind":"process"'))
+        if self._read_processes(longest) != count:  # somebody writes them differently from how we do
             self._file.write_bytes(data)
             self._read_processes(longest)
 
@@ -206,13 +204,12 @@ class Projection:
             logger.debug("projection: nothing to roll back")
 
 
-def _lines_with(data: bytes, word: bytes) -> bytes:
-    """The lines that hold a word somewhere; few do."""
-    found = []
-    at = data.find(word)
-    while at >= 0:
-        start = data.rfind(b"\n", 0, at) + 1
-        end = data.find(b"\n", at) + 1 or len(data)
-        found.append(data[start:end])
-        at = data.find(word, end)
+def _lines_beginning(data: bytes, start: bytes) -> bytes:
+    """The lines with this beginning; few have it."""
+    found = [data[: data.find(b"\n") + 1]] if data.startswith(start) else []
+    at = data.find(b"\n" + start) + 1
+    while at:
+        end = data.find(b"\n", at) + 1
+        found.append(data[at:end])
+        at = data.find(b"\n" + start, end - 1) + 1
     return b"".join(found)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import duckdb
 import msgspec
 
-from rl_insight.collect import LineLog, Position
+from rl_insight.collect import START, LineLog, Position
 from rl_insight.store.database import LOG, Store
-from rl_insight.store.delete import Deleted, delete_run, finish_deletion, forget_segments
+from rl_insight.store.delete import Deleted, delete_run, finish_deletion, forget_segments, seed_marks
 from rl_insight.store.projection import Projection
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ _WORTH_WAITING = 2**20
 _PATIENCE = 1.0
 _TIDY_INTERVAL = 2.0
 _LONGEST_PAUSE = 10.0
+# After these DuckDB wants the file opened again. If that does not help so many times, the file itself is at fault.
+_BROKEN = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+_STRIKES = 3
 
 
 class ProjectorStatus(msgspec.Struct, kw_only=True):
@@ -55,6 +58,9 @@ class Projector:
         self._last_error: str | None = None
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._strikes = 0
+        if self._position == START:
+            seed_marks(store, log)
         finish_deletion(store, log)
 
     @property
@@ -143,12 +149,14 @@ class Projector:
             try:
                 self.catch_up()
                 pause = self._interval
+                self._strikes = 0
                 if self._last_error:
                     logger.info("projector: works again")
                 self._last_error = None
             except Exception as error:
                 pause = min(max(pause, 0.1) * 2, _LONGEST_PAUSE)
                 self._complain(error)
+                self._strikes = self._strikes + 1 if isinstance(error, _BROKEN) else 0
                 self._try(self._renew)
 
     def _worth_projecting(self) -> bool:
@@ -167,8 +175,12 @@ class Projector:
         """After an error nothing is known of the connection; take a new one, and see what has been committed."""
         with self._writing:
             self._projection.close()
+            if self._strikes:
+                self._store.reopen(anew=self._strikes >= _STRIKES)
             self._projection = Projection(self._store)
             self._position = self._store.position(LOG)
+            if self._position == START:
+                seed_marks(self._store, self._log)
 
     def _try(self, work: Callable[[], None]) -> None:
         try:

@@ -41,7 +41,6 @@ def rebuild(
     try:
         store = Store.open(data_dir, settings=settings, file=_BUILDING)
         try:
-            seed_marks(store, log.kept_marks())
             projector = Projector(store, log)
             projector.catch_up(progress)
             status = projector.status()
@@ -54,19 +53,6 @@ def rebuild(
     _remove(data_dir / FILE)
     building.replace(data_dir / FILE)
     return Rebuilt(status.lines, status.unreadable, time.monotonic() - began)
-
-
-def seed_marks(store: Store, marks: dict[str, int]) -> None:
-    """Give a new store the marks of processes whose lines are no longer in the log."""
-    if marks:
-        cursor = store.cursor()
-        try:
-            cursor.execute(
-                "INSERT INTO mark SELECT unnest($procs), unnest($seqs), 0, NULL, NULL",
-                {"procs": list(marks), "seqs": list(marks.values())},
-            )
-        finally:
-            cursor.close()
 
 
 def _remove(path: Path) -> None:

@@ -6,7 +6,7 @@ CREATE TABLE meta (key VARCHAR, value VARCHAR);
 -- How far each source has been projected; changes in the same transaction as the rows.
 CREATE TABLE position (source VARCHAR, segment BIGINT, "offset" BIGINT);
 
--- What has been seen of each process: its highest seq, and how many of its lines are here.
+-- What has been seen of each process: its highest seq, and how many of its lines have been projected (0 once deleted).
 CREATE TABLE mark (proc VARCHAR, seq BIGINT, lines BIGINT, first_ts BIGINT, last_ts BIGINT);
 
 -- Stretches of seq that never came.
@@ -25,12 +25,12 @@ CREATE TABLE process (
 CREATE TABLE span (
     run VARCHAR, proc VARCHAR, seq BIGINT, ts BIGINT, name VARCHAR, dur BIGINT, id VARCHAR, parent VARCHAR,
     trace VARCHAR, lane VARCHAR, task VARCHAR, session VARCHAR, step BIGINT, status VARCHAR, reason VARCHAR,
-    attrs JSON, segment BIGINT
+    part VARCHAR, attrs JSON, segment BIGINT
 );
 
 CREATE TABLE open_span (
     run VARCHAR, proc VARCHAR, seq BIGINT, ts BIGINT, name VARCHAR, id VARCHAR, parent VARCHAR, trace VARCHAR,
-    lane VARCHAR, task VARCHAR, session VARCHAR, step BIGINT, attrs JSON, segment BIGINT
+    lane VARCHAR, task VARCHAR, session VARCHAR, step BIGINT, part VARCHAR, attrs JSON, segment BIGINT
 );
 
 CREATE TABLE point (

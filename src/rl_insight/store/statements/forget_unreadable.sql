@@ -1,1 +1,2 @@
+-- Unreadable lines of segments that the log is about to drop.
 DELETE FROM unreadable WHERE source = $source AND segment <= $through;

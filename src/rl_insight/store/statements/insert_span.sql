@@ -1,5 +1,6 @@
+-- Finished intervals.
 INSERT INTO span
 SELECT
-    run, proc, seq, ts, name, dur, id, parent, trace, lane, task, session, step, status, reason, attrs, $segment
+    run, proc, seq, ts, name, dur, id, parent, trace, lane, task, session, step, status, reason, part, attrs, $segment
 FROM line
 WHERE kind = 'span';

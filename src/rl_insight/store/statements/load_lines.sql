@@ -6,7 +6,8 @@ FROM read_json(
     columns = {
         kind: 'VARCHAR', proc: 'VARCHAR', seq: 'BIGINT', ts: 'BIGINT', name: 'VARCHAR', value: 'DOUBLE',
         labels: 'JSON', step: 'BIGINT', task: 'VARCHAR', session: 'VARCHAR', dur: 'BIGINT', id: 'VARCHAR',
-        parent: 'VARCHAR', trace: 'VARCHAR', lane: 'VARCHAR', status: 'VARCHAR', reason: 'VARCHAR', attrs: 'JSON',
+        parent: 'VARCHAR', trace: 'VARCHAR', lane: 'VARCHAR', status: 'VARCHAR', reason: 'VARCHAR', part: 'VARCHAR',
+        attrs: 'JSON',
         level: 'VARCHAR', logger: 'VARCHAR', tags: 'JSON', op: 'VARCHAR', "try": 'BIGINT', peer: 'VARCHAR',
         outcome: 'VARCHAR', count: 'BIGINT'
     }

@@ -1,1 +1,2 @@
+-- The source has been projected to here.
 UPDATE position SET segment = $segment, "offset" = $offset WHERE source = $source;
