@@ -53,7 +53,7 @@ class Controller:
         finally:
             running = list(self.running)
             for task in running:
-                task.cancel()
+                task.cancel("the run is over")
             await asyncio.gather(*running, return_exceptions=True)
 
     def start(self, job: Coroutine[Any, Any, None]) -> None:

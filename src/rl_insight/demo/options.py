@@ -14,7 +14,7 @@ FAULTS = {
     "straggler": "worker 1 writes tokens eight times slower",
     "slow-tool": "the multiply tool takes ten times longer",
     "hung-session": "one tool call on worker 1 never returns",
-    "leaking-queue": "the trainer is too slow, so samples grow stale in the replay queue",
+    "leaking-queue": "the trainer is too slow, so the replay queue overflows",
     "reward-collapse": "the verifier gives every answer the same score, so groups have no spread",
     "nan-loss": "the loss is not a number",
     "lost-weights": "worker 1 never gets new weights",

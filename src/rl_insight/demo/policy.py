@@ -116,7 +116,7 @@ class Forward:
 
 
 CLIP = 0.2
-ENTROPY_WEIGHT = 0.01
+ENTROPY_WEIGHT = 0.02
 
 
 def forward(weights: Weights, tokens: Tokens) -> Forward:

@@ -109,13 +109,13 @@ def processes(options: Options) -> Iterator[Pipes]:
     children.append(context.Process(target=trainer.main, args=given_trainer, name="trainer", daemon=True))
     own = Pipes([pipe[0] for pipe in work], batches[0], control[0])
     try:
-        # Children inherit the mask, so Ctrl-C, which a terminal sends to all, reaches this process alone.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # A terminal sends Ctrl-C to all. Children inherit that it is ignored, so this process alone acts on it.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             for child in children:
                 child.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            signal.signal(signal.SIGINT, before)
         # An end that stays open here would hide from the others that its process has died.
         for pipe in [*(end for _, end in work), *(end for both in (*scores, *weights) for end in both)]:
             pipe.close()

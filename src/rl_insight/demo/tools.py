@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 
 from rl_insight.demo.options import FAULTY_TOOL, Options
@@ -22,8 +21,7 @@ async def use(call: Call, options: Options, rng: random.Random, version: int) ->
     seconds = latency(rng, 0.035)
     if call.tool == FAULTY_TOOL and options.has("slow-tool", version):
         seconds = min(seconds * 10, TIMEOUT * 0.9)
-    try:
-        await asyncio.wait_for(options.pause(seconds), TIMEOUT / options.speed)
-    except asyncio.TimeoutError:
-        raise TimeoutError(f"{call.tool} did not answer within {TIMEOUT} s") from None
+    await options.pause(min(seconds, TIMEOUT))
+    if seconds > TIMEOUT:
+        raise TimeoutError(f"{call.tool} did not answer within {TIMEOUT} s")
     return calculate(call.tool, call.left, call.right)

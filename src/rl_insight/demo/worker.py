@@ -57,7 +57,7 @@ class Worker:
                 self.todo.put_nowait(await self.controller.receive())
         # Cancelling closes what is open: sessions that were cut off are recorded as cancelled.
         for task in tasks:
-            task.cancel()
+            task.cancel("the run is over")
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def play_sessions(self, lane: str) -> None:
