@@ -8,7 +8,7 @@ from rl_insight.collect.collector import (
     Stopping,
     Subscription,
 )
-from rl_insight.collect.files import Bad, FilePosition, LineFile, line_files, read_lines
+from rl_insight.collect.files import Bad, LineFile, line_files, read_lines
 from rl_insight.collect.log import START, Chunk, DiskFull, LineLog, Position
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Collector",
     "CollectorStatus",
     "DiskFull",
-    "FilePosition",
     "LineFile",
     "LineLog",
     "Position",

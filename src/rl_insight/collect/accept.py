@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import compress
+from itertools import chain, compress
 from operator import attrgetter, gt
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from rl_insight.schema import BadLine, Line, decode_lines
 
 # A body is decoded piece by piece: this bounds the memory of the decoded lines and the time one call keeps the
 # interpreter to itself, and a piece's lines fit into the processor's cache, which makes them a third cheaper.
-PIECE_BYTES = 256 * 2**10
+PIECE_BYTES = 128 * 2**10
 
 _proc = attrgetter("proc")
 _seq = attrgetter("seq")
@@ -33,54 +33,33 @@ def check(body: bytes, marks: Marks) -> Checked:
     New is a line whose `seq` is above its process's mark. Of lines with the same `proc` and `seq` in one batch the
     first counts. Lines of a process come out with growing `seq`, whatever order they came in.
     """
-    if len(body) <= PIECE_BYTES:
-        return _check_piece(body, decode_lines(body), marks)
-    # Each piece's marks have to count for the next, and must not stay if a later piece is bad.
-    trial = _Trial(marks)
-    checked: list[Checked] = []
-    total = 0
-    whole = True
+    distinct: set[str] = set()
+    seqs: list[int] = []
     for piece in _split(body):
-        try:
-            lines = decode_lines(piece)
-        except BadLine as bad:
-            raise BadLine(bad.number + total, bad.path, bad.problem) from None
-        total += len(lines)
-        one = _check_piece(piece, lines, trial)
-        trial.stage(one.marks)
-        checked.append(one)
-        whole = whole and one.data is piece
-    return Checked(
-        body if whole else b"".join([one.data for one in checked]),
-        sum(one.accepted for one in checked),
-        sum(one.duplicates for one in checked),
-        trial.staged,
-    )
-
-
-class _Trial:
-    """Marks as they would be, on top of those that hold."""
-
-    def __init__(self, marks: Marks) -> None:
-        self._marks = marks
-        self.staged: dict[str, int] = {}
-
-    def of(self, procs: list[str]) -> dict[str, int]:
-        return {**self._marks.of(procs), **{proc: self.staged[proc] for proc in procs if proc in self.staged}}
-
-    def stage(self, marks: dict[str, int]) -> None:
-        self.staged.update(marks)
-
-
-def _check_piece(body: bytes, lines: list[Line], marks: Marks | _Trial) -> Checked:
-    if not lines:
+        lines = _decode(piece, len(seqs))
+        distinct.update(map(_proc, lines))
+        seqs.extend(map(_seq, lines))
+    if not seqs:
         return Checked(b"", 0, 0, {})
-    distinct = list(set(map(_proc, lines)))
-    seqs = list(map(_seq, lines))
     floors = marks.of(distinct)
-    if len(distinct) == 1 and seqs[0] > floors[distinct[0]] and seqs == list(range(seqs[0], seqs[0] + len(seqs))):
-        return Checked(body, len(lines), 0, {distinct[0]: seqs[-1]})
-    return _pick(body, list(map(_proc, lines)), seqs, floors)
+    if len(distinct) > 1:
+        # Only now worth keeping a name for each line.
+        return _pick(body, list(chain.from_iterable(map(_procs, _split(body)))), seqs, floors)
+    (proc,) = distinct
+    if seqs[0] > floors[proc] and seqs == list(range(seqs[0], seqs[0] + len(seqs))):
+        return Checked(body, len(seqs), 0, {proc: seqs[-1]})
+    return _pick(body, [proc] * len(seqs), seqs, floors)
+
+
+def _decode(piece: bytes, before: int) -> list[Line]:
+    try:
+        return decode_lines(piece)
+    except BadLine as bad:
+        raise BadLine(bad.number + before, bad.path, bad.problem) from None
+
+
+def _procs(piece: bytes) -> list[str]:
+    return list(map(_proc, decode_lines(piece)))
 
 
 def _pick(body: bytes, procs: list[str], seqs: list[int], floors: dict[str, int]) -> Checked:

@@ -26,13 +26,6 @@ class LineFile(NamedTuple):
         return length(self.path)
 
 
-class FilePosition(NamedTuple):
-    """A place in a line file: how many bytes of its lines lie before."""
-
-    source: str
-    offset: int
-
-
 class Bad(NamedTuple):
     """A line that could not be read, and why."""
 

@@ -62,7 +62,9 @@ def pieces(stream: IO[bytes], offset: int, limit: int, end: int | None = None) -
     rest = b""
     position = offset
     while end is None or position + len(rest) < end:
-        want = limit if end is None else min(limit, end - position - len(rest))
+        want = limit - len(rest) if len(rest) < limit else limit
+        if end is not None:
+            want = min(want, end - position - len(rest))
         read = stream.read(want)
         if not read:
             return
