@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import Server, batch, command
 
-KILLS = 25
+KILLS = 22
 PRODUCERS = 3
 
 
@@ -60,7 +60,7 @@ def test_collector_killed_at_random_moments_under_load_loses_and_doubles_nothing
     for producer in producers:
         producer.start()
     for _ in range(KILLS):
-        time.sleep(moments.uniform(0.0, 0.8))
+        time.sleep(moments.uniform(0.0, 0.6))
         server.kill()
         server.start()
     for producer in producers:

@@ -4,7 +4,7 @@ import json
 import socket
 import time
 
-from harness import Server, batch
+from harness import Server, batch, wait_until
 
 
 def test_lines_are_streamed_as_they_are_acknowledged(server: Server) -> None:
@@ -61,4 +61,5 @@ def test_readers_that_go_away_are_forgotten(server: Server) -> None:
         connection.getresponse()
         connection.close()
     assert server.post(batch("p", 1, 100)).status == 200
+    wait_until(lambda: server.request("GET", "/api/v1/status").body["tails"] == 0)
     assert "Traceback" not in server.output()

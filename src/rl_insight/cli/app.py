@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rl_insight.cli.demo import demo
 from rl_insight.cli.doctor import doctor
 from rl_insight.cli.open import open_folder
 from rl_insight.cli.query import query
@@ -52,3 +53,4 @@ app.command()(verify)
 app.command()(rebuild)
 app.command()(schema)
 app.command()(doctor)
+app.command()(demo)

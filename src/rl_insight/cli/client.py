@@ -132,7 +132,7 @@ def running(data_dir: Path) -> Client | None:
     """A client for the server that owns the data folder, or None where none runs."""
     found = address.read(data_dir)
     if found is not None and address.healthy(found):
-        return Client(found.url, address.token(data_dir) if found.token else "")
+        return Client(address.local_url(found), address.token(data_dir) if found.token else "")
     if found is not None and address.is_locked(data_dir):
         raise Trouble(
             f"the server of {data_dir} (pid {found.pid}) runs but does not answer at {found.url}",

@@ -81,7 +81,7 @@ def _server(folder: Path, url: str, chosen: config.Config) -> Iterator[tuple[Fin
     if url:
         client = Client(url, chosen.server.token, timeout=5.0)
     elif found is not None:
-        client = Client(found.url, address.token(folder) if found.token else "", timeout=5.0)
+        client = Client(address.local_url(found), address.token(folder) if found.token else "", timeout=5.0)
     else:
         files = chosen.ship.dir or config.HOME / "runs"
         yield (

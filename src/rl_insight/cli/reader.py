@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rl_insight.store import Table
 
 MAX_ROWS = 1_000_000
+# Counting a billion lines takes a while.
+PATIENCE = 3600.0
 
 
 class ServerRows:
@@ -23,13 +25,13 @@ class ServerRows:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        # Counting a billion lines takes a while.
-        self.client.timeout = 3600.0
+        self.client.timeout = PATIENCE + 10
 
-    def rows(self, sql: str, params: Any = None, limit: int | None = None) -> Table:
+    def rows(self, sql: str, params: Any = None, limit: int | None = None, timeout: float | None = None) -> Table:
         from rl_insight.store import Table
 
-        answer = self.client.post("/api/v1/query", {"sql": sql, "params": params, "limit": limit or MAX_ROWS})
+        question = {"sql": sql, "params": params, "limit": limit or MAX_ROWS, "timeout": timeout or PATIENCE}
+        answer = self.client.post("/api/v1/query", question)
         rows = [tuple(row) for row in answer["rows"]]
         return Table(answer["columns"], answer["types"], rows, answer["truncated"])
 

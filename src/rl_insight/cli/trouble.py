@@ -16,13 +16,11 @@ class Trouble(Exception):
 
 
 def show(trouble: Trouble) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(Text.assemble(("error: ", "bold red"), trouble.what))
+    """Print it to stderr, without Rich: it may be Rich that is missing."""
+    bold, plain = ("\033[1m", "\033[0m") if sys.stderr.isatty() else ("", "")
+    note(f"{bold}error:{plain} {trouble.what}")
     if trouble.do:
-        console.print(Text.assemble(("  do: ", "bold"), trouble.do))
+        note(f"   {bold}do:{plain} {trouble.do}")
 
 
 def note(text: str) -> None:

@@ -16,17 +16,17 @@ T = TypeVar("T", bound=msgspec.Struct)
 class Rows(Protocol):
     """Answers SQL with rows."""
 
-    def rows(self, sql: str, params: Any = None, limit: int | None = None) -> Table: ...
+    def rows(self, sql: str, params: Any = None, limit: int | None = None, timeout: float | None = None) -> Table: ...
 
 
 class Refused(ValueError):
     """A query that cannot be answered, and why."""
 
 
-def ask(source: Rows, sql: str, params: Any = None, limit: int | None = None) -> Table:
+def ask(source: Rows, sql: str, params: Any = None, limit: int | None = None, timeout: float | None = None) -> Table:
     """Answer somebody's own SQL; what is wrong with it is told in one sentence."""
     try:
-        return source.rows(sql, params, limit)
+        return source.rows(sql, params, limit, timeout)
     except (NotReadOnly, TimeoutError) as error:
         raise Refused(str(error)) from None
     except (duckdb.Error, ValueError, TypeError, RuntimeError) as error:

@@ -64,10 +64,20 @@ def token(data_dir: Path) -> str:
         return ""
 
 
+def local_host(address: Address) -> str:
+    """Where the server is found from this machine: a wildcard bind listens on loopback too."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(address.host, address.host)
+
+
+def local_url(address: Address) -> str:
+    """The server's URL for commands on this machine, which need no name to be resolved."""
+    host = local_host(address)
+    return f"http://[{host}]:{address.port}" if ":" in host else f"http://{host}:{address.port}"
+
+
 def healthy(address: Address, timeout: float = 2.0) -> bool:
     """Whether a server answers at the address."""
-    host = "127.0.0.1" if address.host in ("0.0.0.0", "") else "::1" if address.host == "::" else address.host
-    connection = http.client.HTTPConnection(host, address.port, timeout=timeout)
+    connection = http.client.HTTPConnection(local_host(address), address.port, timeout=timeout)
     try:
         connection.request("GET", "/healthz")
         return connection.getresponse().status == 200

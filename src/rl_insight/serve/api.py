@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -24,6 +25,8 @@ from rl_insight.version import __version__
 
 DEFAULT_ROWS = 10_000
 MAX_ROWS = 1_000_000
+QUERY_SECONDS = 60.0
+MAX_QUERY_SECONDS = 3600.0
 MAX_QUERY_BYTES = 2**20
 
 
@@ -33,6 +36,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
     sql: str
     params: list[Any] | dict[str, Any] | None = None
     limit: int = DEFAULT_ROWS
+    timeout: float = QUERY_SECONDS
 
 
 async def index(request: Request) -> JSON:
@@ -59,7 +63,8 @@ async def healthz(request: Request) -> JSON:
 
 async def status(request: Request) -> Response:
     service: Service = request.app.state.service
-    return JSON(await anyio.to_thread.run_sync(service.status))
+    answer = await anyio.to_thread.run_sync(service.status)
+    return JSON({**answer, "tails": request.app.state.tails})
 
 
 async def runs(request: Request) -> Response:
@@ -93,9 +98,11 @@ async def query(request: Request) -> Response:
         raise Problem(400, f'send {{"sql": "SELECT ...", "params": [], "limit": 10000}}: {error}') from None
     if not 1 <= asked.limit <= MAX_ROWS:
         raise Problem(400, f"limit must be between 1 and {MAX_ROWS}")
+    if not 0 < asked.timeout <= MAX_QUERY_SECONDS:
+        raise Problem(400, f"timeout must be above 0 and at most {MAX_QUERY_SECONDS:.0f} seconds")
 
     def answer() -> bytes:
-        return encode(ask(service.store, asked.sql, asked.params, asked.limit))
+        return encode(ask(service.store, asked.sql, asked.params, asked.limit, asked.timeout))
 
     try:
         encoded = await anyio.to_thread.run_sync(answer, limiter=request.app.state.readers)
@@ -130,25 +137,29 @@ def _plain(value: Any) -> Any:
 
 async def tail(request: Request) -> Response:
     service: Service = request.app.state.service
-    return StreamingResponse(_lines_as_they_come(service), media_type="application/x-ndjson")
+    return StreamingResponse(_lines_as_they_come(service, request.app.state), media_type="application/x-ndjson")
 
 
-async def _lines_as_they_come(service: Service) -> AsyncIterator[bytes]:
+async def _lines_as_they_come(service: Service, state: State) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
 
     def notify() -> None:
         loop.call_soon_threadsafe(changed.set)
 
-    with contextlib.closing(service.subscribe(notify)) as lines:
-        while not service.stopping:
-            changed.clear()
-            taken = lines.take()
-            if taken is None:
-                return
-            if taken:
-                yield taken
-            else:
-                # Woken now and then to see whether the server is stopping.
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(changed.wait(), 0.5)
+    state.tails += 1
+    try:
+        with contextlib.closing(service.subscribe(notify)) as lines:
+            while not service.stopping:
+                changed.clear()
+                taken = lines.take()
+                if taken is None:
+                    return
+                if taken:
+                    yield taken
+                else:
+                    # Woken now and then to see whether the server is stopping.
+                    with contextlib.suppress(asyncio.TimeoutError):
+                        await asyncio.wait_for(changed.wait(), 0.5)
+    finally:
+        state.tails -= 1

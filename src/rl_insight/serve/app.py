@@ -50,5 +50,6 @@ def create_app(service: Service, *, token: str = "") -> Starlette:
         lifespan=lifespan,
     )
     app.state.service = service
+    app.state.tails = 0
     app.state.room = Room(service.max_pending_bytes)
     return app
