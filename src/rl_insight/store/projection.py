@@ -8,14 +8,15 @@ from typing import NamedTuple
 import duckdb
 
 from rl_insight.collect import Chunk, Position
-from rl_insight.schema import BadLine, decode_lines, encode_lines
+from rl_insight.schema import KINDS, BadLine, decode_lines, encode_lines
 from rl_insight.store.database import LOG, TABLES, Store
 from rl_insight.store.sql import load
 
 logger = logging.getLogger(__name__)
 
-# What DuckDB raises about the lines themselves. All else (disk, memory, its own bugs) is not the lines' fault.
-_ABOUT_DATA = (duckdb.DataError, duckdb.InvalidInputException)
+# What is raised about the lines themselves; the last when DuckDB cuts its message inside a character. All else
+# (disk, memory, its own bugs) is not the lines' fault.
+_ABOUT_DATA = (duckdb.DataError, duckdb.InvalidInputException, UnicodeDecodeError)
 _LONGEST = 16 * 2**20
 _BY_KIND = {
     "span": ("insert_span",),
@@ -84,7 +85,7 @@ class Projection:
         try:
             self._file.write_bytes(data)
             cursor.execute(load("load_lines"), {"file": str(self._file), "longest": longest})
-            kinds = dict(cursor.execute(load("kinds")).fetchall())
+            kinds = self._kinds()
             if kinds.get("process"):
                 self._load_processes(data, kinds["process"], longest)
         finally:
@@ -103,6 +104,13 @@ class Projection:
             cursor.execute("DROP TABLE IF EXISTS incoming")
         self._open_spans = open_spans
         return sum(kinds.values())
+
+    def _kinds(self) -> dict[str, int]:
+        found = self._cursor.execute(load("kinds")).fetchall()
+        for kind, _, broken in found:
+            if broken or kind not in KINDS:
+                raise duckdb.DataError(f"the chunk holds something of kind {kind} that is no line")
+        return {kind: count for kind, count, _ in found}
 
     def _load_processes(self, data: bytes, count: int, longest: int) -> None:
         self._file.write_bytes(_lines_beginning(data, b'{"kind":"process"'))
