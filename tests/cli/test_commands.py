@@ -42,7 +42,7 @@ def test_the_command_line_starts_without_the_heavy_parts() -> None:
     assert said.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich", "duckdb"])
+@pytest.mark.parametrize("missing", ["typer", "duckdb"])
 def test_without_the_server_extra_the_command_says_what_to_install(missing: str, tmp_path: Path) -> None:
     arguments = ["rl-insight", "runs", "--data-dir", str(tmp_path)]
     code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = {arguments}; import rl_insight.cli as c; c.main()"

@@ -156,8 +156,10 @@ def _collector(client: Client) -> Iterator[Finding]:
             f"{collector['refused']:,} batches were refused as malformed since the server started",
             "the sender's log names line and field; is a recorder of another version running?",
         )
-    if store.get("error"):
-        yield Finding("problem", f"the store does not keep up: {store['error']}", "see server.log in the data folder")
+    if store.get("last_error"):
+        yield Finding(
+            "problem", f"the store does not keep up: {store['last_error']}", "see server.log in the data folder"
+        )
 
 
 def _records(folder: Path, client: Client | None) -> Iterator[Finding]:
