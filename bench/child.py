@@ -20,10 +20,14 @@ def environment(**more: str) -> dict[str, str]:
 
 def answer(module: str, *arguments: str, python: str | Path = sys.executable, timeout: float = 600, **more: str) -> Any:
     """Run a module to its end; what it measured is JSON on its last line."""
+    around = environment(**more)
+    if str(python) != sys.executable:
+        # Another environment has packages of its own, one of them of the same name as ours.
+        around.pop("PYTHONPATH", None)
     done = subprocess.run(
         [str(python), "-m", module, *arguments],
         cwd=ROOT,
-        env=environment(**more),
+        env=around,
         capture_output=True,
         text=True,
         timeout=timeout,

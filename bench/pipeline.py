@@ -45,7 +45,6 @@ def stored(plan: Plan) -> list[Row]:
     floors = _floors(plan)
     loads = [to_collector("mix", events, 2) for _ in range(repeats)]
     others = max(load.others for load in loads)
-    size = loads[0].log_bytes / events
     floor = Floor("decode and read_json alone", floors["decode mix"] + floors["read mix"])
     return [
         _row(
@@ -53,7 +52,7 @@ def stored(plan: Plan) -> list[Row]:
             "events stored and queryable",
             "events/s",
             [load.events / load.seconds for load in loads],
-            note=f"{events:,} events of {size:.0f} bytes; other programs used up to {others:.2f} cores meanwhile",
+            note=f"{events:,} events of {floors['bytes mix']:.0f} bytes; other programs used up to {others:.2f} cores meanwhile",
         ),
         _row(
             "stored",

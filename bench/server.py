@@ -126,6 +126,8 @@ class Memory:
         while True:
             for name, process in self._processes.items():
                 with contextlib.suppress(psutil.Error):  # it has ended
-                    self.seen[name].append((time.monotonic() - start, process.memory_info().rss))
+                    size = process.memory_info().rss
+                    if size:  # one that has ended and has not been waited for holds nothing
+                        self.seen[name].append((time.monotonic() - start, size))
             if self._stop.wait(self._every):
                 return
