@@ -104,10 +104,15 @@ def _train_watched(command: list[str], told: dict[str, str], client: Any, run: s
     environment = {**os.environ, **{key: value for key, value in told.items() if value}, "RL_INSIGHT_QUIET": "1"}
     environment.pop("RL_INSIGHT_DISABLED", None)
     with tempfile.TemporaryFile() as output:
-        with _training(command, environment, output) as training, contextlib.suppress(KeyboardInterrupt):
-            with View(ServerRows(client), client, run, steps) as view:
-                while training.poll() is None:
-                    view.show()
+        with (
+            _training(command, environment, output) as training,
+            contextlib.suppress(KeyboardInterrupt),
+            View(ServerRows(client), client, run, steps) as view,
+        ):
+            while training.poll() is None:
+                view.show()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    training.wait(view.every)
         output.seek(0)
         said = output.read().decode(errors="replace").strip()
     if training.returncode not in (0, 130):
@@ -155,6 +160,7 @@ def _summarise(client: Any, run: str, result: dict[str, Any]) -> None:
     from rl_insight.cli.reader import ServerRows
     from rl_insight.read.runs import runs
 
+    _wait_for_the_store(client)
     found = next((each for each in runs(ServerRows(client)) if each.run == run), None)
     rows = [("run", run)]
     if result["finished"]:
@@ -172,6 +178,13 @@ def _summarise(client: Any, run: str, result: dict[str, Any]) -> None:
     for name, value in rows:
         table.add_row(f"[bold]{name}[/bold]", value)
     Console().print(table)
+
+
+def _wait_for_the_store(client: Any) -> None:
+    """Until the last lines can be queried; that takes a fraction of a second."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while client.get("/api/v1/status")["store"]["lag_bytes"] and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _say_how_to_look_further(run: str, folder: Path | None, url: str | None) -> None:

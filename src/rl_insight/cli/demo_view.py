@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
@@ -36,12 +37,12 @@ def sparkline(values: list[float], width: int = 60) -> str:
     """Values between 0 and 1 as a row of blocks, averaged down to `width`."""
     if len(values) > width:
         edges = [round(index * len(values) / width) for index in range(width + 1)]
-        values = [sum(values[left:right]) / (right - left) for left, right in zip(edges, edges[1:], strict=False)]
+        values = [sum(values[left:right]) / (right - left) for left, right in pairwise(edges)]
     return "".join(BLOCKS[min(len(BLOCKS) - 1, max(0, int(value * len(BLOCKS))))] for value in values)
 
 
 class View:
-    """Asks the server and shows the answers; `show` takes about as long as one refresh."""
+    """Asks the server and shows the answers; `show` wants to be called again after `every` seconds."""
 
     def __init__(self, source: ServerRows, client: Client, run: str, steps: int) -> None:
         self.source = source
@@ -51,7 +52,8 @@ class View:
         self.console = Console()
         self.live: Live | None = None
         self.started = time.monotonic()
-        self.accepted = (self.started, 0)
+        self.every = REFRESH_SECONDS if self.console.is_terminal else LINE_SECONDS
+        self.accepted: tuple[float, int] | None = None
         self.lines_per_second = 0.0
 
     def __enter__(self) -> View:
@@ -70,15 +72,13 @@ class View:
         self._measure()
         if self.live is not None:
             self.live.update(self._page(), refresh=True)
-            time.sleep(REFRESH_SECONDS)
         else:
             self.console.print(self._line(), soft_wrap=True, highlight=False)
-            time.sleep(LINE_SECONDS)
 
     def _measure(self) -> None:
-        before, accepted_before = self.accepted
         accepted, now = int(self.client.get("/api/v1/status")["collector"]["accepted"]), time.monotonic()
-        if accepted_before:
+        if self.accepted is not None:
+            before, accepted_before = self.accepted
             self.lines_per_second = (accepted - accepted_before) / max(now - before, 1e-3)
         self.accepted = (now, accepted)
 

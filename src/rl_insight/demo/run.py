@@ -50,11 +50,12 @@ def run(options: Options) -> Result:
         os.environ.setdefault("RL_INSIGHT_RECORD_TEXT", "1")
         # The first init of a run. It puts the run's id into the environment, where the children's init finds it.
         insight.init("demo", "arithmetic", {"resources": {"interval": 2.0}}, role="controller", rank=0)
-        try:
-            with processes(options) as pipes:
-                summary = asyncio.run(_control(options, pipes))
-        finally:
-            insight.close()
+        with Stop() as stop:
+            try:
+                with processes(options) as pipes:
+                    summary = asyncio.run(_control(options, pipes, stop))
+            finally:
+                insight.close()
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(usage.ru_utime + usage.ru_stime for usage in used)
     return Result(summary, time.monotonic() - started, cpu)
@@ -69,11 +70,10 @@ class Pipes:
     reward: Pipe
 
 
-async def _control(options: Options, pipes: Pipes) -> Summary | None:
+async def _control(options: Options, pipes: Pipes, stop: Stop) -> Summary | None:
     """The controller, until it is done or somebody asks to stop."""
     running = asyncio.create_task(Controller(options).run(pipes.workers, pipes.trainer, pipes.reward))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    stop.cancel_on_signal(running)
     watching = asyncio.create_task(_end_with_parent(running)) if options.with_parent else None
     try:
         return await running
@@ -83,6 +83,32 @@ async def _control(options: Options, pipes: Pipes) -> Summary | None:
     finally:
         if watching is not None:
             watching.cancel()
+
+
+class Stop:
+    """Answers Ctrl-C and SIGTERM once and takes the next ones calmly, so that the end is orderly too."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.running: asyncio.Task[Any] | None = None
+
+    def __enter__(self) -> Stop:
+        self.before = {number: signal.signal(number, self.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def ask(self, number: int, frame: object) -> None:
+        self.asked = True
+        if self.running is not None and not self.running.done():
+            self.running.get_loop().call_soon_threadsafe(self.running.cancel)
+
+    def cancel_on_signal(self, running: asyncio.Task[Any]) -> None:
+        self.running = running
+        if self.asked:
+            running.cancel()
 
 
 async def _end_with_parent(running: asyncio.Task[Any]) -> None:
