@@ -24,8 +24,8 @@ class Machine:
         )
         self.projector = Projector(self.store, self.collector.log)
 
-    def close(self) -> None:
-        self.projector.stop()
+    def close(self, *, catch_up: bool = True) -> None:
+        self.projector.stop(catch_up=catch_up)
         self.collector.close()
         self.store.close()
 

@@ -203,7 +203,7 @@ def _connect(path: Path, tmp: Path, settings: config.Collector, read_only: bool)
             connection.execute("USE store")
             _check_version(connection, path, read_only)
         except duckdb.Error as error:
-            if _in_use(error):
+            if _damages_nothing(error):
                 raise
             raise StoreDamaged(f"{path.name} cannot be read ({str(error).splitlines()[0]})") from error
         # From here on no SQL, whoever wrote it, reaches a file other than the chunks we put into tmp.
@@ -216,9 +216,13 @@ def _connect(path: Path, tmp: Path, settings: config.Collector, read_only: bool)
     return connection
 
 
-def _in_use(error: duckdb.Error) -> bool:
-    text = str(error)
-    return "Could not set lock" in text or isinstance(error, (duckdb.OutOfMemoryException, duckdb.PermissionException))
+_ELSEWHERE = ("ResourceInUseException", "OutOfMemoryException", "PermissionException", "InterruptException")
+_SAYING = ("Could not set lock", "Cannot open file", "Permission denied", "No space left", "Too many open files")
+
+
+def _damages_nothing(error: duckdb.Error) -> bool:
+    """Whether the trouble is around the file and not in it: it must not be set aside then."""
+    return type(error).__name__ in _ELSEWHERE or any(words in str(error) for words in _SAYING)
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> None:

@@ -57,6 +57,7 @@ class Projector:
         self._caught_up = time.monotonic()
         self._last_error: str | None = None
         self._stop = threading.Event()
+        self._stopped = False
         self._threads: list[threading.Thread] = []
         self._strikes = 0
         if self._position == START:
@@ -77,6 +78,9 @@ class Projector:
 
     def stop(self, *, catch_up: bool = True) -> None:
         """Stop following; project what is left first, unless told not to or it cannot be."""
+        if self._stopped:
+            return
+        self._stopped = True
         self._stop.set()
         for thread in self._threads:
             thread.join()
