@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from rl_insight.serve import api
+from rl_insight.serve import api, live, page, views
 from rl_insight.serve.auth import Guard
 from rl_insight.serve.body import Room
 from rl_insight.serve.lines import lines
@@ -32,11 +32,12 @@ def create_app(service: Service, *, token: str = "") -> Starlette:
 
     app = Starlette(
         routes=[
-            Route("/", api.index),
+            *page.ROUTES,
+            *live.ROUTES,
+            *views.ROUTES,
             Route("/healthz", api.healthz),
             Route("/v1/lines", lines, methods=["POST"]),
             Route("/api/v1/status", api.status),
-            Route("/api/v1/runs", api.runs),
             Route("/api/v1/runs/{run:path}", api.delete_run, methods=["DELETE"]),
             Route("/api/v1/query", api.query, methods=["POST"]),
             Route("/api/v1/tail", api.tail),

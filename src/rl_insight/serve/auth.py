@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rl_insight.config import ConfigError
+from rl_insight.serve.page import is_page
 from rl_insight.serve.problems import Problem
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,}")
@@ -60,6 +61,9 @@ class Guard:
                 )
             return None
         if scope["path"] in OPEN_PATHS or self._shows_token(scope, headers):
+            return None
+        # The page holds no data; it asks for the token itself when a link without one is followed.
+        if scope["method"] == "GET" and is_page(scope["path"], headers.get("accept", "")):
             return None
         return Problem(
             401,
