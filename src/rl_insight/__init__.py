@@ -84,16 +84,21 @@ def init(
     it. Raises `rl_insight.config.ConfigError` for a setting that is wrong; no later call raises. A second call
     while recording changes nothing.
     """
-    from rl_insight.config import load
-    from rl_insight.record.values import text
+    if _recorder.active:
+        return
+    from rl_insight.config import ConfigError, load
+    from rl_insight.record.values import shown, text, whole
     from rl_insight.ship.lifecycle import start
 
     settings = load(config)
-    settings.project = project if project is not None else settings.project
-    settings.experiment = experiment_name if experiment_name is not None else settings.experiment
-    settings.run = run or settings.run
-    settings.role = role or settings.role
-    settings.rank = rank if rank is not None else settings.rank
+    settings.project = text(project) if project is not None else settings.project
+    settings.experiment = text(experiment_name) if experiment_name is not None else settings.experiment
+    settings.run = text(run) or settings.run
+    settings.role = text(role) or settings.role
+    if rank is not None:
+        settings.rank = whole(rank)
+        if settings.rank is None:
+            raise ConfigError(f"setting rank: a whole number is wanted, not {shown(rank)}")
     settings.labels = {**settings.labels, **{key: text(value) for key, value in labels.items()}}
     start(settings, redactor)
 
@@ -125,12 +130,18 @@ def status() -> Status:
     return status_now()
 
 
-def set_step(step: int) -> None:
-    """Give everything recorded from now on in this process this training step."""
-    try:
-        _recorder.step = int(step)
-    except (TypeError, ValueError):
-        _recorder.problem("bad_step", f"a step must be a whole number, not {step!r}")
+def set_step(step: int | None) -> None:
+    """Give everything recorded from now on in this process this training step; None, none."""
+    if step is None:
+        _recorder.step = None
+        return
+    from rl_insight.record.values import shown, whole
+
+    found = whole(step)
+    if found is None:
+        _recorder.problem("bad_step", f"a step must be a whole number, not {shown(step)}")
+    else:
+        _recorder.step = found
 
 
 def __getattr__(name: str) -> Any:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from rl_insight.record.metrics import metric_gauge
+from rl_insight.record.recorder import recorder
 from rl_insight.record.spans import trace_span
-from rl_insight.record.values import number, text
+from rl_insight.record.values import number, text, whole
 
 
 def agent_loop_lane_id(experiment_name: Any, sample: Any, session: Any, traj: Any) -> str:
     """The lane on which a trajectory is shown."""
-    return f"experiment={experiment_name}/sample={sample}/session={session}/traj={traj}"
+    return f"experiment={text(experiment_name)}/sample={text(sample)}/session={text(session)}/traj={text(traj)}"
 
 
 class AgentLoopSession:
@@ -33,15 +34,21 @@ class AgentLoopSession:
         finished: bool | None = None,
     ) -> None:
         """Record the session as a span, and each of its trajectories as a span of its own lane."""
-        end_ns = time.time_ns()
+        if not recorder.active:
+            return
+        end_ns = recorder.now()
         who = self.identity
+        try:
+            trajectories = [] if trajectories is None else list(trajectories)
+        except Exception as error:
+            recorder.failed(error)
+            trajectories = []
         shared = {
             **who,
             "status": text(status),
             "runner_name": runner_name or "",
             "reward_source": reward_source or "",
         }
-        trajectories = list(trajectories or [])
         trace_span(
             "agent_session",
             self.start_ns,
@@ -53,10 +60,10 @@ class AgentLoopSession:
             },
         )
         for index, trajectory in enumerate(trajectories):
-            chain = number(getattr(trajectory, "chain_id", None))
-            name = str(index if chain is None else int(chain) - 1)
-            reward = number(getattr(trajectory, "reward_score", None))
-            turns = number(getattr(trajectory, "num_turns", None))
+            chain = whole(_asked(trajectory, "chain_id"))
+            name = str(index if chain is None else chain - 1)
+            reward = number(_asked(trajectory, "reward_score"))
+            turns = number(_asked(trajectory, "num_turns"))
             lane = agent_loop_lane_id(who["experiment_name"], who["sample"], who["session"], name)
             trace_span(
                 "agent_trajectory",
@@ -66,6 +73,13 @@ class AgentLoopSession:
             )
             if reward is not None:
                 metric_gauge("agent_loop_reward", reward)
+
+
+def _asked(trajectory: Any, name: str) -> Any:
+    try:
+        return getattr(trajectory, name, None)
+    except Exception:
+        return None
 
 
 def agent_loop_session(
@@ -91,4 +105,5 @@ def agent_loop_session(
         "global_steps": "" if global_steps is None else global_steps,
         "session_id": text(session_id),
     }
-    return AgentLoopSession(identity, time.time_ns())
+    # On the recorder's clock, on which the end will be: a step of the wall clock must not show as a length.
+    return AgentLoopSession(identity, recorder.now() if recorder.active else time.time_ns())

@@ -6,12 +6,17 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 HOME = Path("~/.rl-insight")
 DEFAULT_PORT = 18080
+
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400)]
+Size: TypeAlias = Annotated[int, Meta(ge=0)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 
 
 class ConfigError(ValueError):
@@ -41,14 +46,14 @@ class Redact(msgspec.Struct, forbid_unknown_fields=True):
     patterns: list[str] = []
     text: bool = False
     text_keys: list[str] = []
-    max_value: int = 4096
+    max_value: Positive = 4096
 
 
 class Resources(msgspec.Struct, forbid_unknown_fields=True):
     """The sampler of CPU, memory, network, disk and GPU; one process a node runs it."""
 
     enabled: bool = True
-    interval: float = 10.0
+    interval: Seconds = 10.0
 
 
 class Ship(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,17 +61,17 @@ class Ship(msgspec.Struct, forbid_unknown_fields=True):
 
     sink: Literal["auto", "http", "file", "memory", "none"] = "auto"
     dir: str = ""
-    flush_interval: float = 0.25
-    batch_lines: int = 5000
-    batch_bytes: int = 4 * 2**20
-    buffer_lines: int = 200_000
-    memory_bytes: int = 64 * 2**20
+    flush_interval: Seconds = 0.25
+    batch_lines: Positive = 5000
+    batch_bytes: Positive = 4 * 2**20
+    buffer_lines: Positive = 200_000
+    memory_bytes: Size = 64 * 2**20
     spool_dir: str = ""
-    spool_bytes: int = 2**30
+    spool_bytes: Size = 2**30
     compression: Literal["auto", "zstd", "gzip", "none"] = "auto"
-    timeout: float = 10.0
-    close_timeout: float = 5.0
-    heartbeat: float = 5.0
+    timeout: Seconds = 10.0
+    close_timeout: Annotated[float, Meta(ge=0, le=86400)] = 5.0
+    heartbeat: Seconds = 5.0
 
 
 class Collector(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,6 +132,10 @@ ENVIRONMENT: dict[str, str] = {
     "RL_INSIGHT_DATA_DIR": "collector.data_dir",
 }
 
+# What a process was told and its children must know as well; set by `init`, read by theirs. The weakest source of all.
+INHERITED = "RL_INSIGHT_INHERITED"
+_HANDED_DOWN = ("labels", "redact", "ship", "resources")
+
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -137,14 +146,29 @@ def load(
 
     The environment wins over the file and the mapping, so that one launch line can redirect a whole job.
     """
-    settings = _plain(given)
+    environ = os.environ if environ is None else environ
+    settings = _under(_plain(given), _handed_down(environ))
     for variable, path in ENVIRONMENT.items():
-        text = (os.environ if environ is None else environ).get(variable, "")
+        text = environ.get(variable, "")
         if text:
             _put(settings, path, text)
-    if (os.environ if environ is None else environ).get("RL_INSIGHT_DISABLED", "").lower() not in _FALSE:
+    if environ.get("RL_INSIGHT_LABELS"):
+        _put_labels(settings, environ["RL_INSIGHT_LABELS"])
+    if environ.get("RL_INSIGHT_DISABLED", "").lower() not in _FALSE:
         settings["enabled"] = False
     return convert(settings, Config)
+
+
+def inherited(config: Config) -> str:
+    """What child processes are told of these settings: those that are not as they come, without any secret."""
+    ours, plain = msgspec.to_builtins(config), msgspec.to_builtins(Config())
+    told: dict[str, Any] = {}
+    for section in _HANDED_DOWN:
+        changed = {key: value for key, value in ours[section].items() if plain[section].get(key) != value}
+        changed.pop("dir", None)  # told by RL_INSIGHT_DIR
+        if changed:
+            told[section] = changed
+    return msgspec.json.encode(told).decode() if told else ""
 
 
 _FALSE = ("", "0", "false", "no", "off")
@@ -163,7 +187,17 @@ def convert(settings: Mapping[str, Any], into: type[T]) -> T:
 def data_dir(config: Config | None = None) -> Path:
     """The collector's data folder: the setting, else `~/.rl-insight/data`."""
     chosen = config.collector.data_dir if config else ""
-    return Path(chosen).expanduser() if chosen else HOME.expanduser() / "data"
+    return Path(chosen).expanduser() if chosen else home() / "data"
+
+
+def home() -> Path:
+    """`~/.rl-insight`, or a folder for temporary files where this user has no home."""
+    try:
+        return HOME.expanduser()
+    except RuntimeError:  # a container that runs under a number nobody gave a name
+        import tempfile
+
+        return Path(tempfile.gettempdir()) / f"rl-insight-{os.getuid()}"
 
 
 def _plain(given: Any) -> dict[str, Any]:
@@ -173,12 +207,43 @@ def _plain(given: Any) -> dict[str, Any]:
         return _from_file(Path(given).expanduser())
     if type(given).__module__.startswith("omegaconf"):
         from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
 
-        given = OmegaConf.to_container(given, resolve=True)
+        try:
+            given = OmegaConf.to_container(given, resolve=True)
+        except (OmegaConfBaseException, ValueError) as error:
+            raise ConfigError(f"config cannot be read: {error}") from None
     if not isinstance(given, Mapping):
         raise ConfigError(f"config must be a mapping, a DictConfig or a path, not {type(given).__name__}")
     # A copy two levels deep: what the environment adds must not show in the caller's mapping.
-    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+    return {str(key): dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+
+
+def _handed_down(environ: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        told = msgspec.json.decode(environ.get(INHERITED, "") or "{}", type=dict[str, dict[str, Any]])
+        convert(told, Config)
+    except (msgspec.DecodeError, ConfigError):  # of another version, or mangled: not this process's fault
+        return {}
+    return told
+
+
+def _under(settings: dict[str, Any], weaker: dict[str, Any]) -> dict[str, Any]:
+    for section, values in weaker.items():
+        given = settings.get(section)
+        if given is None or isinstance(given, Mapping):
+            settings[section] = {**values, **(given or {})}
+    return settings
+
+
+def _put_labels(settings: dict[str, Any], text: str) -> None:
+    """`rack=7,zone=b`, as OTEL_RESOURCE_ATTRIBUTES has it."""
+    items = [item.partition("=") for item in text.split(",") if item.strip()]
+    if not all(key.strip() and equals for key, equals, _ in items):
+        raise ConfigError("setting labels: RL_INSIGHT_LABELS must read name=value,name=value")
+    labels = {key.strip(): value.strip() for key, _, value in items}
+    given = settings.get("labels")
+    settings["labels"] = {**given, **labels} if isinstance(given, Mapping) else labels
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rl_insight.record.identity import Identity
 from rl_insight.record.recorder import Recorder, hex_id
 from rl_insight.record.redaction import Redactor
 from rl_insight.record.spans import Span
-from rl_insight.record.values import text
+from rl_insight.record.values import describe, plain_dict, shown, text, whole
 from rl_insight.schema import SCHEMA_VERSION, Count, Fact, Gauge, Line, Log, Lost, Open, Process, Sample
 from rl_insight.schema import Span as SpanLine
 
@@ -26,6 +26,8 @@ class Composer:
         self._redactor = redactor
         self._heartbeat = heartbeat
         self._names: dict[str, str] = {}
+        # An empty lane is the process's own: it could not be named before there was one.
+        self._ids: dict[str, str] = {"": str(identity.pid)}
         self._kinds: dict[str, type] = {}
         self._label_sets: dict[tuple[tuple[str, Any], ...], dict[str, str]] = {}
         self._compose: dict[Any, Callable[[int, Any], Line]] = {
@@ -47,7 +49,7 @@ class Composer:
             try:
                 made.append(span(seq, record) if record.__class__ is Span else compose[record[0]](seq, record))
             except Exception as error:  # a caller's object may do anything; training goes on
-                made.append(self._unmade(seq, record, error))
+                made.append(self._mend(seq, record, error))
         self.seq = seq
         return made
 
@@ -55,28 +57,14 @@ class Composer:
         """Announce intervals that are still running."""
         made: list[Line] = []
         for span in spans:
-            attrs = span.attrs
             self.seq += 1
-            made.append(
-                Open(
-                    self.identity.proc,
-                    self.seq,
-                    self._stamp(span.start),
-                    self._name(span.name),
-                    hex_id(span.id),
-                    None if span.parent is None or span.state else hex_id(span.parent),
-                    self._recorder.hex_trace(span.trace or span.id),
-                    span.lane,
-                    span.task,
-                    span.session,
-                    span.step,
-                    span.part,
-                    self._redactor.attrs(attrs) if attrs else None,
-                )
-            )
+            try:
+                made.append(self._open(self.seq, span))
+            except Exception as error:
+                made.append(self._unmade(self.seq, span, error))
         return made
 
-    def process(self, state: Any = "running", attrs: dict[str, Any] | None = None) -> Process:
+    def process(self, state: Any = "running") -> Process:
         """Who we are: the first line, the heartbeat, and the last line."""
         self.seq += 1
         me = self.identity
@@ -101,9 +89,9 @@ class Composer:
             clock_offset=self.clock_offset,
             versions=me.versions,
             config_hash=me.config_hash,
-            labels=me.labels or None,
-            aliases=me.aliases or None,
-            attrs=attrs,
+            labels=self._labels(me.labels) if me.labels else None,
+            aliases=self._labels(me.aliases) if me.aliases else None,
+            attrs=self._about(),
         )
 
     def lost(self, count: int, reason: str) -> Lost:
@@ -114,6 +102,8 @@ class Composer:
     def _point(self, seq: int, record: Any) -> Line:
         kind, stamp, name, value, labels, step, scope = record
         name = self._names.get(name) or self._name(name)
+        if value.__class__ is int:
+            value = float(value) if value.bit_length() < 1024 else float("inf")
         if value - value != 0.0:  # NaN or infinite: JSON has no such number, but somebody must hear of it
             self._recorder.problem("not_finite", f"metric {name!r} was {value}; recorded as a warning in the log")
             return self._warning(seq, record, "metric is not finite")
@@ -131,8 +121,8 @@ class Composer:
             value,
             self._labels(labels) if labels else None,
             step,
-            None if scope is None else scope.task,
-            None if scope is None else scope.session,
+            None if scope is None else self._id(scope.task),
+            None if scope is None else self._id(scope.session),
         )
 
     def _span(self, seq: int, span: Span) -> Line:
@@ -148,14 +138,32 @@ class Composer:
             identity,
             None if span.parent is None or span.state else hex_id(span.parent),
             recorder.hex_trace(span.trace) if span.trace else recorder.trace_high + identity,
-            span.lane,
-            span.task,
-            span.session,
+            None if span.lane is None else self._id(span.lane),
+            None if span.task is None else self._id(span.task),
+            None if span.session is None else self._id(span.session),
             span.step,
             span.status,
-            None if span.reason is None else self._redactor.string(span.reason),
+            None if span.reason is None else self._redactor.text("reason", span.reason),
             span.part,
             self._redactor.attrs(attrs) if attrs else None,
+        )
+
+    def _open(self, seq: int, span: Span) -> Line:
+        attrs = span.attrs
+        return Open(
+            self.identity.proc,
+            seq,
+            self._stamp(span.start),
+            self._name(span.name),
+            hex_id(span.id),
+            None if span.parent is None or span.state else hex_id(span.parent),
+            self._recorder.hex_trace(span.trace or span.id),
+            self._id(span.lane),
+            self._id(span.task),
+            self._id(span.session),
+            span.step,
+            span.part,
+            self._redactor.attrs(plain_dict(attrs)) if attrs else None,
         )
 
     def _fact(self, seq: int, record: Any) -> Line:
@@ -166,11 +174,11 @@ class Composer:
             self._stamp(stamp),
             self._names.get(name) or self._name(name),
             self._labels(tags) if tags else None,
-            self._text(op),
-            attempt if attempt.__class__ is int and attempt >= 0 else None,
-            self._text(peer),
+            self._id(op),
+            None if attempt is None else self._attempt(attempt),
+            self._id(peer),
             outcome,
-            None if reason is None else self._redactor.string(text(reason)),
+            None if reason is None else self._redactor.text("reason", text(reason)),
             *self._place(scope),
             step,
             self._redactor.attrs(attrs) if attrs else None,
@@ -178,18 +186,19 @@ class Composer:
 
     def _log(self, seq: int, record: Any) -> Line:
         _, stamp, message, level, logger, attrs, step, scope = record
+        message = self._redactor.text("message", message)
+        if len(message) > _MAX_NAME:
+            attrs = {**attrs, "message_rest": message[_MAX_NAME:]}
         return Log(
             self.identity.proc,
             seq,
             self._stamp(stamp),
-            self._redactor.string(message)[:_MAX_NAME] or "(empty message)",
+            message[:_MAX_NAME] or "(empty message)",
             level[:32],
             logger,
             *self._place(scope),
             step,
-            self._redactor.attrs({**attrs, "message_rest": message[_MAX_NAME:]} if len(message) > _MAX_NAME else attrs)
-            if attrs or len(message) > _MAX_NAME
-            else None,
+            self._redactor.attrs(attrs) if attrs else None,
         )
 
     def _place(self, scope: Any) -> tuple[str | None, str | None, str | None, str | None]:
@@ -199,8 +208,8 @@ class Composer:
         return (
             self._recorder.hex_trace(scope.trace or scope.id),
             None if parent is None else hex_id(parent),
-            scope.task,
-            scope.session,
+            self._id(scope.task),
+            self._id(scope.session),
         )
 
     def _stamp(self, stamp: int) -> int:
@@ -223,18 +232,35 @@ class Composer:
                 self._label_sets[items] = known
         return known
 
-    def _text(self, value: Any) -> str | None:
-        return value if value is None or value.__class__ is str else text(value)
+    def _id(self, given: Any) -> str | None:
+        """A lane, a task, a session, an operation or a peer: text that comes again and again."""
+        if given is None:
+            return None
+        known = self._ids.get(given) if given.__class__ is str else None
+        if known is None:
+            known = self._redactor.text("id", text(given))
+            if len(self._ids) >= _REMEMBERED:
+                self._ids = {"": self._ids[""]}
+            if given.__class__ is str:
+                self._ids[given] = known
+        return known
+
+    def _attempt(self, given: Any) -> int | None:
+        attempt = whole(given)
+        if attempt is None or attempt < 0:
+            self._recorder.problem("bad_attempt", f"a try must be a whole number from 0, not {shown(given)}")
+            return None
+        return attempt
 
     def _name(self, given: Any) -> str:
         known = self._names.get(given) if given.__class__ is str else None
         if known is not None:
             return known
-        name = given if given.__class__ is str else text(given)
+        name = self._redactor.text("name", given if given.__class__ is str else text(given))
         kept = "".join(letter if letter.isprintable() else " " for letter in name).strip()[:_MAX_NAME]
-        if kept != given or not kept:
-            self._recorder.problem("bad_name", f"the name {str(given)[:80]!r} was recorded as {kept or 'unnamed'!r}")
         kept = kept or "unnamed"
+        if given.__class__ is not str or kept != given:
+            self._recorder.problem("bad_name", f"the name {shown(name)} was recorded as {shown(kept)}")
         if len(self._names) < _REMEMBERED and given.__class__ is str:
             self._names[given] = kept
         return kept
@@ -249,13 +275,33 @@ class Composer:
             f"metric {name!r} is recorded as {kind.__name__.lower()} and as {known.__name__.lower()}; both are kept",
         )
 
+    def _about(self) -> dict[str, Any] | None:
+        about: dict[str, Any] = {}
+        if self._recorder.problems:
+            about["problems"] = dict(self._recorder.problems)
+        if self._recorder.docs:
+            documented = self._recorder.docs.copy().items()
+            about["help"] = {self._name(name): self._redactor.text("help", said) for name, said in documented}
+        return about or None
+
     def _warning(self, seq: int, record: Any, message: str) -> Line:
         """A log line in place of a point that cannot be one: the page shows it, and no number is skipped."""
         _, stamp, name, value, labels, step, scope = record
-        attrs = {"metric": text(name), "value": str(value), **labels}
+        attrs = {"metric": self._name(name), "value": text(value), **labels}
         return self._log(seq, (Log, stamp, message, "warning", "rl_insight", attrs, step, scope))
 
+    def _mend(self, seq: int, record: Any, error: Exception) -> Line:
+        """Try once more with the name as text and the attributes plain, as they were not when the call was made."""
+        try:
+            if record.__class__ is Span:
+                record.name = text(record.name)
+                record.attrs = plain_dict(record.attrs) if record.attrs else None
+                return self._span(seq, record)
+            return self._compose[record[0]](seq, (*record[:2], text(record[2]), *record[3:]))
+        except Exception:
+            return self._unmade(seq, record, error)
+
     def _unmade(self, seq: int, record: Any, error: Exception) -> Lost:
-        name = record.name if isinstance(record, Span) else record[2]
-        self._recorder.problem("unserialisable", f"{name!r} could not be made a line: {type(error).__name__}: {error}")
+        what = type(record).__name__ if not isinstance(record, tuple) else shown(record[2:3])
+        self._recorder.problem("unserialisable", f"{what} could not be made a line: {describe(error)[:200]}")
         return Lost(self.identity.proc, seq, self._recorder.now(), "lines", 1, f"not a line: {type(error).__name__}")

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_insight.record.recorder import current, hex_id, monotonic, recorder
-from rl_insight.record.spans import outcome_of
-from rl_insight.record.values import own, settle
+from rl_insight.record.spans import STATUSES, outcome_of
+from rl_insight.record.values import own, settle, shown, text
 from rl_insight.schema import Fact
 
 CLOSING = {"started": "finished", "requested": "answered"}
-OUTCOMES = ("ok", "error", "timeout", "cancelled")
 
 PROGRESS_EVERY_NS = 5_000_000_000
 
@@ -31,10 +30,10 @@ def fact(
     process on the other side.
     """
     if recorder.active:
-        _record(name, tags, op, attempt, peer, outcome, reason, attrs)
+        record(name, tags, op, attempt, peer, outcome, reason, attrs)
 
 
-def _record(
+def record(
     name: str,
     tags: Any,
     op: str | None,
@@ -44,15 +43,20 @@ def _record(
     reason: str | None,
     attrs: dict[str, Any],
 ) -> None:
+    """The same with `attrs` as they are, which may have names that `fact` gives another meaning."""
     stamp = monotonic()
-    if tags is not None:
-        tags = own(tags)
-    if attrs:
-        attrs = settle(attrs)
-    if outcome is not None and outcome not in OUTCOMES:
-        recorder.problem("bad_outcome", f"fact {name!r}: outcome {outcome!r} is not one of {', '.join(OUTCOMES)}")
-        attrs, outcome = {**attrs, "outcome": str(outcome)}, None
-    recorder.add((Fact, stamp, name, tags, op, attempt, peer, outcome, reason, attrs, recorder.step, current.get()))
+    try:
+        if tags is not None:
+            tags = own(tags)
+        if attrs:
+            attrs = settle(attrs)
+        if outcome is not None and (outcome.__class__ is not str or outcome not in STATUSES):
+            known = ", ".join(STATUSES)
+            recorder.problem("bad_outcome", f"fact {shown(name)}: outcome {shown(outcome)} is not one of {known}")
+            attrs, outcome = {**attrs, "outcome": text(outcome)}, None
+        recorder.add((Fact, stamp, name, tags, op, attempt, peer, outcome, reason, attrs, recorder.step, current.get()))
+    except Exception as error:
+        recorder.failed(error)
 
 
 class Operation:
@@ -74,8 +78,9 @@ class Operation:
     )
 
     def __init__(self, name: str, tags: Any, peer: str | None, attempt: int | None, attrs: dict[str, Any]) -> None:
-        stem, _, verb = str(name).rpartition(".")
-        self.stem, self.verb = (stem, verb) if verb in CLOSING and stem else (str(name), "started")
+        name = text(name)
+        stem, _, verb = name.rpartition(".")
+        self.stem, self.verb = (stem, verb) if verb in CLOSING and stem else (name, "started")
         self.tags = tags
         self.peer = peer
         self.attempt = attempt
@@ -84,17 +89,23 @@ class Operation:
         self.outcome: str | None = None
         self.reason: str | None = None
         self.told = 0
-        self.closed = False
+        self.closed = True
 
     def __enter__(self) -> "Operation":
-        self.op = hex_id(recorder.next_id())
-        self.closed = False
-        self._tell(self.verb, self.attrs)
+        if recorder.active:
+            self.op = hex_id(recorder.next_id())
+            self.outcome = self.reason = None
+            self.told = 0
+            self.closed = False
+            # The closing fact says of what it was what the opening one said, whatever became of the caller's mapping.
+            self.tags = None if self.tags is None else own(self.tags)
+            self.attrs = settle(self.attrs)
+            self._tell(self.verb, self.attrs)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if error is not None and self.outcome is None:
-            self.outcome, self.reason = outcome_of(error)
+        if kind is not None and self.outcome is None:
+            self.outcome, self.reason = outcome_of(error if isinstance(error, BaseException) else kind)
         self.close(self.outcome or "ok", self.reason)
 
     async def __aenter__(self) -> "Operation":
@@ -105,7 +116,8 @@ class Operation:
 
     def set(self, **attrs: Any) -> "Operation":
         """Add attributes to the closing fact."""
-        self.attrs = {**self.attrs, **attrs}
+        if recorder.active:
+            self.attrs = {**self.attrs, **settle(attrs)}
         return self
 
     def fail(self, reason: str, outcome: str = "error") -> "Operation":
@@ -116,7 +128,7 @@ class Operation:
     def progress(self, **attrs: Any) -> None:
         """Tell how far it is; at most once in five seconds, however often it is called."""
         now = monotonic()
-        if now - self.told >= PROGRESS_EVERY_NS:
+        if not self.closed and now - self.told >= PROGRESS_EVERY_NS:
             self.told = now
             self._tell("progressed", attrs)
 
@@ -130,7 +142,7 @@ class Operation:
     def _tell(self, verb: str, attrs: dict[str, Any], outcome: str | None = None, reason: str | None = None) -> None:
         if recorder.active:
             name = f"{self.stem}.{verb}"
-            _record(name, self.tags, self.op, self.attempt, self.peer, outcome, reason, attrs)
+            record(name, self.tags, self.op, self.attempt, self.peer, outcome, reason, attrs)
 
 
 def operation(

@@ -27,6 +27,7 @@ _LIBRARIES = (
     "jax",
     "deepspeed",
 )
+_MAX_NAME = 512
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
@@ -67,7 +68,7 @@ def identify(config: Config, started: int, parent: str | None = None) -> Identit
     host = socket.gethostname()
     return Identity(
         proc=new_proc(),
-        run=config.run or new_run(config),
+        run=(config.run or new_run(config))[:_MAX_NAME],
         project=config.project,
         experiment=config.experiment,
         role=config.role,
@@ -97,7 +98,7 @@ def versions() -> dict[str, str]:
 def _rank() -> int | None:
     for variable in _RANK_VARIABLES:
         value = os.environ.get(variable, "")
-        if value.isdigit():
+        if value.isascii() and value.isdigit() and len(value) < 19:
             return int(value)
     return None
 

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, plain_dict, settle
+from rl_insight.record.values import describe, plain_dict, settle, text
 from rl_insight.schema import Log
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -17,16 +17,20 @@ def log(level: str | int, message: str, **attrs: Any) -> None:
     if not recorder.active:
         return
     stamp = monotonic()
-    recorder.add((Log, stamp, str(message), level_name(level), None, settle(attrs), recorder.step, current.get()))
+    try:
+        message = message if message.__class__ is str else text(message)
+        recorder.add((Log, stamp, message, level_name(level), None, settle(attrs), recorder.step, current.get()))
+    except Exception as error:
+        recorder.failed(error)
 
 
 def level_name(level: str | int) -> str:
     """`warning` for 30, "WARNING" or "warn"."""
-    if level in _NAMES:
+    if level.__class__ is str and level in _NAMES:
         return level
     if isinstance(level, int):
-        return _LEVELS.get(level) or _LEVELS.get(level // 10 * 10, str(level))
-    name = str(level).lower()
+        return _LEVELS.get(level) or _LEVELS.get(level // 10 * 10) or text(level)
+    name = text(level).lower()
     return {"warn": "warning", "fatal": "critical"}.get(name, name) or "info"
 
 
@@ -41,22 +45,19 @@ class LogHandler(logging.Handler):
         if not recorder.active or record.name.partition(".")[0] == "rl_insight":
             return
         try:
+            self._record(record)
+        except Exception as error:
+            recorder.failed(error)
+
+    def _record(self, record: logging.LogRecord) -> None:
+        stamp = monotonic()
+        try:
             message = record.getMessage()
         except Exception as error:
-            message = f"{record.msg} (arguments do not fit: {describe(error)})"
+            message = f"{text(record.msg)} (arguments do not fit: {describe(error)})"
         attrs = plain_dict({key: value for key, value in vars(record).items() if key not in _STANDARD})
         attrs["source"] = f"{record.filename}:{record.lineno}"
         if record.exc_info and record.exc_info[1] is not None:
             attrs["error"] = describe(record.exc_info[1])
-        recorder.add(
-            (
-                Log,
-                monotonic(),
-                message,
-                level_name(record.levelno),
-                record.name,
-                attrs,
-                recorder.step,
-                current.get(),
-            )
-        )
+        level = level_name(record.levelno)
+        recorder.add((Log, stamp, message, level, text(record.name), attrs, recorder.step, current.get()))

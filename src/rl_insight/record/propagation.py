@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from rl_insight.record.recorder import current, hex_id, recorder
+from rl_insight.record.values import text
 
-_TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(r"^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:$|-)")
 _BAGGAGE = {"task": "rl_insight.task", "session": "rl_insight.session", "submitted": "rl_insight.submitted_ns"}
 
 
@@ -35,7 +36,7 @@ class Remote:
         `over` marks a parent for one span alone: when that span ends, what was current before is current again.
         """
         try:
-            headers = {str(key).lower(): str(value) for key, value in carrier.items()}
+            headers = {text(key).lower(): text(value) for key, value in carrier.items()}
         except Exception:
             recorder.problem("bad_carrier", f"a carrier must be a mapping, not {type(carrier).__name__}")
             return None
@@ -51,7 +52,9 @@ class Remote:
             return None
         trace = found[1] if found is not None else recorder.hex_trace(recorder.next_id())
         remote = cls(trace, found[2] if found is not None else None, task, session, over)
-        remote.submitted = int(submitted) if submitted and submitted.isdigit() else None
+        remote.submitted = (
+            int(submitted) if submitted and re.fullmatch("[0-9]{1,18}|[1-8][0-9]{18}", submitted) else None
+        )
         return remote
 
     def __enter__(self) -> "Remote":
@@ -82,24 +85,29 @@ def inject(carrier: MutableMapping[str, str] | None = None) -> MutableMapping[st
     here = current.get()
     if here is None or not recorder.active:
         return carrier
-    parent = here.parent if here.state and here.parent is not None else here.id
-    if parent is not None:
-        carrier["traceparent"] = f"00-{recorder.hex_trace(here.trace or here.id)}-{hex_id(parent)}-01"
-    ids = {key: value for key in ("task", "session") if (value := getattr(here, key))}
-    if ids:
-        carrier["baggage"] = baggage(carrier.get("baggage"), **ids)
+    try:
+        parent = here.parent if here.state and here.parent is not None else here.id
+        if parent is not None:
+            carrier["traceparent"] = f"00-{recorder.hex_trace(here.trace or here.id)}-{hex_id(parent)}-01"
+        ids = {key: value for key in ("task", "session") if (value := getattr(here, key))}
+        if ids:
+            carrier["baggage"] = baggage(carrier.get("baggage"), **ids)
+    except Exception as error:
+        recorder.failed(error)
     return carrier
 
 
 def baggage(given: str | None, **ours: str) -> str:
     """A W3C baggage header: what it held, with our ids set to these."""
     keys = {_BAGGAGE[key] for key in ours}
-    kept = [item for item in (given or "").split(",") if item and item.partition("=")[0].strip() not in keys]
-    return ",".join(kept + [f"{_BAGGAGE[key]}={quote(value, safe='')}" for key, value in ours.items()])
+    kept = [item for item in text(given).split(",") if item and item.partition("=")[0].strip() not in keys]
+    return ",".join(
+        kept + [f"{_BAGGAGE[key]}={quote(value, safe='', errors='replace')}" for key, value in ours.items()]
+    )
 
 
 def extract(carrier: Mapping[str, str] | None) -> "Remote | Nowhere":
     """Continue where the sender of `carrier` was, for the body of a `with`."""
-    if not carrier or not recorder.active:
+    if carrier is None or not recorder.active:
         return Nowhere()
     return Remote.of(carrier) or Nowhere()

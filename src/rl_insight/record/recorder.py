@@ -1,5 +1,6 @@
 """The process's one recorder: calls append to its buffer, the sender drains it. Nothing here does I/O."""
 
+import contextlib
 import itertools
 import logging
 import random
@@ -26,18 +27,18 @@ class Recorder:
     """
 
     __slots__ = (
+        "_asleep",
         "_drops",
         "_drops_read",
-        "_lock",
         "active",
         "announced",
         "base",
         "buffer",
         "docs",
         "limit",
+        "lock",
         "next_id",
         "open",
-        "pid_lane",
         "problems",
         "step",
         "trace_high",
@@ -64,19 +65,45 @@ class Recorder:
         self.open: dict[int | str, Any] = {}
         self.announced: dict[int | str, Any] = {}
         self.docs: dict[str, str] = {}
-        self.pid_lane = ""
         self.problems: dict[str, int] = {}
+        self._asleep: tuple[Callable[[], None], int, Callable[[], int]] | None = None
         self._drops = itertools.count()
         self._drops_read = 0
         # Re-entrant: a signal handler may record while its thread is counting a problem.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def add(self, record: Any) -> None:
         """Append a record, or count it as dropped when the buffer is full."""
         if len(self.buffer) < self.limit:
             self.buffer.append(record)
+        elif self._asleep is not None:
+            self._wake()
+            self.add(record)
         else:
             next(self._drops)
+
+    def sleep(self, start: Callable[[], None]) -> None:
+        """Have `start` called by whatever is recorded first: many forked children never record anything."""
+        self._asleep = start, self.limit, self.next_id
+        # Every call comes by one of these two, and neither costs it more for that.
+        self.limit = 0
+        self.next_id = self._first_id
+
+    def _first_id(self) -> int:
+        self._wake()
+        return self.next_id()
+
+    def _wake(self) -> None:
+        with self.lock:
+            if self._asleep is None:
+                return
+            start, self.limit, self.next_id = self._asleep
+            self._asleep = None
+            try:
+                start()
+            except Exception as error:  # the caller's own work matters more than its record
+                self.active = False
+                self.problem("start", f"this process is not recorded: {type(error).__name__}: {error}")
 
     def take(self, most: int) -> list[Any]:
         """Remove and return the oldest records. Called by the sender alone."""
@@ -100,10 +127,20 @@ class Recorder:
 
     def problem(self, kind: str, detail: str) -> None:
         """Count a call that could not be recorded as it was made; the first of a kind is logged."""
-        with self._lock:
+        with self.lock:
             count = self.problems[kind] = self.problems.get(kind, 0) + 1
         if count == 1:
-            self.warn(f"rl-insight: {detail} [{kind}; further ones are counted in status().problems]")
+            # Whoever listens to the log may raise; that is not the caller's fault either.
+            with contextlib.suppress(Exception):
+                self.warn(f"rl-insight: {detail} [{kind}; further ones are counted in status().problems]")
+
+    def failed(self, error: Exception) -> None:
+        """Count a call that was dropped because what it was given raised."""
+        try:
+            detail = f"{type(error).__name__}: {error}"[:300]
+        except Exception:
+            detail = type(error).__name__
+        self.problem("bad_call", f"a call was dropped, since what it was given raised {detail}")
 
 
 def hex_id(identity: int | str) -> str:

@@ -7,26 +7,46 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from rl_insight.config import ConfigError
+from rl_insight.record.values import plain, text
+
 REDACTED = "[redacted]"
 
+# Under these keys nothing is recorded, whatever it is.
 SECRET_KEY = re.compile(
-    r"authorization|api[_.\- ]?key|passw(?:or)?d|passphrase|secret|cookie|credential|private[_.\- ]?key"
-    r"|(?:^|[_.\-])(?:access|auth|bearer|refresh|id|hf|wandb|github|session)?[_.\-]?token$|connection[_.\-]?string",
+    r"authorization|api[_.\- ]?key|passw(?:or)?d|passphrase|secret|cookie|credential|connection[_.\-]?string"
+    r"|(?:private|access|signing|encryption|ssh)[_.\- ]?key|(?:^|[_.\-])pwd$",
     re.IGNORECASE,
+)
+
+# Under these no text is recorded. A number is: it is a count or a time, as is the text of a model's special token.
+TOKEN_KEY = re.compile(
+    r"^(?!.*(?:eos|bos|pad|unk|sep|cls|mask|stop|start|end|next|first|last|new|image|special)[_.\- ]?token$).*token$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# "password: x", "API_KEY='x'", {"secret": "x"}: the value may be quoted, the name may be part of a longer one.
+_ASSIGNED = (
+    r"(?i:(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key)[\"']?\s*[=:]\s*"
+    r"|token[\"']?\s*[=:]\s*(?=[\"']?[^\s,;&\"']{8}))"
+    r"(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)|[^\s,;&\"']+)"
 )
 
 SECRET_VALUE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|\b(?:Bearer|Basic)\s+[A-Za-z0-9+/_.~\-]{8,}=*"
-    r"|\bsk-[A-Za-z0-9_\-]{16,}"
+    r"|(?i:(?:authorization|cookie)[\"']?\s*[=:]\s*)[^\r\n]+"
+    r"|\b(?i:bearer)\s+[A-Za-z0-9+/_.~\-]{8,}=*"
+    # Base64 changes case; English after the word "basic" does not.
+    r"|\b(?i:basic)\s+(?=[A-Za-z0-9+/]*[a-z0-9][A-Z])[A-Za-z0-9+/]{8,}=*"
+    r"|\b(?:sk|rk|pk)[-_][A-Za-z0-9_\-]{16,}"
     r"|\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}"
     r"|\bglpat-[A-Za-z0-9_\-]{16,}"
-    r"|\bhf_[A-Za-z0-9]{20,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_\-]{30,}"
+    r"|\b(?:hf|gsk|npm|r8)_[A-Za-z0-9]{20,}|\b(?:nvapi|xai|pypi)-[A-Za-z0-9_\-]{20,}"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_\-]{30,}|\bya29\.[0-9A-Za-z_\-]{20,}"
     r"|\bxox[abeoprs]-[A-Za-z0-9\-]{10,}"
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
-    r"|(?i:\b(?:password|passwd|api[_-]?key|secret|access_token)\s*[=:]\s*)[^\s,;&\"']+",
+    r"|" + _ASSIGNED,
     re.DOTALL,
 )
 
@@ -53,11 +73,14 @@ TEXT_KEYS = frozenset(
     }
 )
 
-PLAIN, SECRET, TEXT = 0, 1, 2
+PLAIN, SECRET, TOKEN, TEXT, UNFIT = range(5)
 
 # Below this length nothing matches SECRET_VALUE, so short values skip the search.
 _SHORT = 7
+# How far beyond the cut a text is searched, for a secret that crosses it.
+_BEYOND = 4096
 _REMEMBERED = 20_000
+_MAX_KEY = 256
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
@@ -79,8 +102,8 @@ class Redactor:
         self.enabled = enabled
         self.text_allowed = text
         self.max_value = max_value
-        self._keys = re.compile("|".join([SECRET_KEY.pattern, *(keys or [])]), re.IGNORECASE)
-        self._patterns = [SECRET_VALUE, *(re.compile(pattern) for pattern in patterns or [])]
+        self._keys = [SECRET_KEY, *_compiled("redact.keys", keys, re.IGNORECASE)]
+        self._patterns = [SECRET_VALUE, *_compiled("redact.patterns", patterns)]
         self._searches_short = bool(patterns)
         self._text_keys = TEXT_KEYS | {key.lower() for key in text_keys or []}
         self._hook = hook
@@ -90,56 +113,71 @@ class Redactor:
 
     def attrs(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The same values with what must not leave taken out; the same object when nothing was."""
-        changed: dict[str, Any] = {}
+        changed = False
+        kept: dict[str, Any] = {}
         hooked, classes, clean = self._hook is not None, self._classes, self._clean
         for key, value in attrs.items():
             # Small numbers and texts found clean before, under plain keys, are nearly all there is: no call for them.
-            kind = value.__class__
-            if not hooked and (
-                (kind is int and _INT_MIN <= value <= _INT_MAX)
-                or (kind is str and value in clean and classes.get(key, SECRET) == PLAIN)
-            ):
-                continue
-            kept = self.value(key, value)
-            if kept is not value:
-                changed[key] = kept
-        return {**attrs, **changed} if changed else attrs
+            if classes.get(key) == PLAIN and not hooked:
+                kind = value.__class__
+                if (kind is int and _INT_MIN <= value <= _INT_MAX) or (kind is str and value in clean):
+                    kept[key] = value
+                    continue
+            said = self.value(key, value)
+            name = key if classes.get(key) == PLAIN else self.string(key[:_MAX_KEY])
+            kept[name] = said
+            if said is not value or name is not key:
+                changed = True
+        return kept if changed else attrs
 
     def value(self, key: str, value: Any) -> Any:
         """One value under its key, cleaned."""
         if self._hook is not None:
             value = self._ask_hook(key, value)
         kind = value.__class__
-        if kind is int or kind is bool or value is None:
-            return value if kind is not int or _INT_MIN <= value <= _INT_MAX else str(value)
+        if kind is bool or value is None:
+            return value
+        key_class = self._classes.get(key)
+        if key_class is None:
+            key_class = self._classify(key)
+        if self.enabled and key_class == SECRET:
+            return REDACTED
+        if kind is int:
+            return value if _INT_MIN <= value <= _INT_MAX else _big(value)
         if kind is float:
             return value if value - value == 0.0 else str(value)
         if self.enabled:
-            key_class = self._classes.get(key)
-            if key_class is None:
-                key_class = self._classify(key)
-            if key_class == SECRET:
+            if key_class == TOKEN:
                 return REDACTED
             if key_class == TEXT and not self.text_allowed:
                 return f"[text not recorded: {len(value)} {'chars' if kind is str else 'items'}]"
         if kind is str:
             return value if value in self._clean else self.string(value)
         if kind is dict:
-            return {inner: self.value(inner, item) for inner, item in value.items()}
+            return self.attrs(value)
         return [self.value(key, item) for item in value]
+
+    def text(self, key: str, value: str) -> str:
+        """A text that is a line's own field (a message, a reason, an id), cleaned; the hook sees it under `key`."""
+        if self._hook is not None:
+            value = text(self._ask_hook(key, value))
+        return value if value in self._clean else self.string(value)
 
     def string(self, value: str) -> str:
         """A text with secrets replaced and cut to the limit."""
         kept = value
         if self.enabled and (len(value) >= _SHORT or self._searches_short):
-            # Searched only as far as the cut, with room for a secret that crosses it.
-            kept = value[: self.max_value + 4096]
+            kept = searched = value[: self.max_value + _BEYOND]
             for pattern in self._patterns:
                 kept = pattern.sub(REDACTED, kept)
-            if kept == value[: self.max_value + 4096]:
+            if kept == searched:
                 kept = value
+            elif len(searched) < len(value):
+                # What crosses the end of the search could be half a secret; it is far beyond the cut, unless much
+                # before it was replaced.
+                kept = kept[: max(0, len(kept) - _BEYOND)] + "…" * _BEYOND
         if len(kept) > self.max_value:
-            kept = f"{kept[: self.max_value]}… [{len(value)} chars]"
+            kept = f"{kept[: self.max_value].rstrip('…')}… [{len(value)} chars]"
         if kept == value:
             if len(value) < 200:
                 if len(self._clean) >= _REMEMBERED:
@@ -149,22 +187,39 @@ class Redactor:
         return kept
 
     def _classify(self, key: str) -> int:
-        if self._keys.search(key):
+        if any(pattern.search(key) for pattern in self._keys):
             found = SECRET
+        elif TOKEN_KEY.search(key):
+            found = TOKEN
         elif key.lower().rpartition(".")[2] in self._text_keys:
             found = TEXT
+        elif len(key) > _MAX_KEY or self.string(key) != key:
+            found = UNFIT  # to be a key as it is
         else:
             found = PLAIN
-        if len(self._classes) < _REMEMBERED:
+        if len(self._classes) >= _REMEMBERED:
+            self._classes.clear()
+        if len(key) <= 4 * _MAX_KEY:
             self._classes[key] = found
         return found
 
     def _ask_hook(self, key: str, value: Any) -> Any:
-        from rl_insight.record.values import plain
-
         assert self._hook is not None
         try:
             return plain(self._hook(key, value))
         except Exception as error:
             self._problem("redactor_failed", f"the redaction hook raised {type(error).__name__} for {key!r}")
             return REDACTED
+
+
+def _compiled(setting: str, patterns: list[str] | None, flags: int = 0) -> list[re.Pattern[str]]:
+    pattern = ""
+    try:
+        return [re.compile(pattern := given, flags) for given in patterns or []]
+    except re.error as error:
+        raise ConfigError(f"setting {setting}: {pattern!r} is not a regular expression: {error}") from None
+
+
+def _big(value: int) -> str:
+    # Python itself refuses to print whole numbers of thousands of digits.
+    return str(value) if value.bit_length() < 4096 else f"<int of {value.bit_length()} bits>"

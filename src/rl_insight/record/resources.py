@@ -38,6 +38,10 @@ class ResourceSampler:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(1.0)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """In a forked child: let go of the parent's lock, which would else outlive the parent."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -58,7 +62,8 @@ class ResourceSampler:
                         tell(probe.look(), self._identity.node)
             except Exception as error:
                 recorder.problem("resources", f"resources could not be sampled: {type(error).__name__}: {error}")
-            self._stop.wait(1.0 if probe is not None and probe.looks == 0 else self._settings.interval)
+            interval = self._settings.interval
+            self._stop.wait(min(1.0, interval) if probe is not None and probe.looks == 0 else interval)
 
     def _elected(self) -> bool:
         if self._lock is not None:

@@ -1,16 +1,16 @@
 """Spans, states and operations on functions: intervals with a start, an end and a place in the tree."""
 
-import functools
-from collections.abc import Callable, Generator, Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any, overload
 
 from msgspec import Struct
 
+from rl_insight.record.functions import F, wrap
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, own, settle
+from rl_insight.record.values import describe, own, plain, plain_dict, settle, shown, take_step, text
 from rl_insight.schema import Part, Status
 
-F = TypeVar("F", bound=Callable[..., Any])
+STATUSES = ("ok", "error", "timeout", "cancelled")
 
 _current = current.get
 _set_current = current.set
@@ -26,7 +26,7 @@ class Span(Struct, gc=False, eq=False):
 
     # No cycle is possible: `outer` points to older spans only, so the collector of cycles need not look here.
     name: str
-    lane: str | None = None
+    lane: str | None = None  # an empty one stands for the process's own
     attrs: dict[str, Any] | None = None
     state: bool = False
     part: Part | None = None
@@ -42,6 +42,7 @@ class Span(Struct, gc=False, eq=False):
     status: Status | None = None
     reason: str | None = None
     again: list[Any] | None = None
+    given: tuple[int | None, Any] | None = None  # step and attributes as they were given, when they changed since
 
     def __enter__(self) -> "Span":
         if not recorder.active:
@@ -60,16 +61,18 @@ class Span(Struct, gc=False, eq=False):
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if self.again:
-            self.again.pop().__exit__(kind, error, traceback)
+        if self.again and self._exit_again(kind, error, traceback):
             return
         if not self.start or self.end:
+            # Inherited by a forked child (an end below 0), or left twice: nothing to record, only to step out of.
+            if self.end < 0 and _current() is self:
+                _set_current(self.outer)
             return
         self.end = monotonic()
         if kind is not None and self.status is None:
-            self.status, self.reason = outcome_of(error if error is not None else kind())
+            self.status, self.reason = outcome_of(error if isinstance(error, BaseException) else kind)
         outer = self.outer
-        if outer is not None and outer.end:
+        if outer is not None and outer.end > 0:
             outer = self.outer = _alive(outer)
         if _current() is self:
             _set_current(outer)
@@ -92,8 +95,20 @@ class Span(Struct, gc=False, eq=False):
     def _enter_again(self) -> "Span":
         # One object entered twice (a shared `with`, a recursive function): each time is an interval of its own.
         fresh = self.fresh()
-        self.again = [*(self.again or []), fresh]
+        with recorder.lock:
+            self.again = [*(self.again or ()), fresh]
         return fresh.__enter__()
+
+    def _exit_again(self, kind: Any, error: Any, traceback: Any) -> bool:
+        """End the one of its intervals that was entered here; False when that is the first, this object itself."""
+        here = _current()
+        with recorder.lock:
+            if not self.again or (here is self and not self.end):
+                return False
+            found = next((span for span in self.again if span is here), self.again[-1])
+            self.again = [span for span in self.again if span is not found]
+        found.__exit__(kind, error, traceback)
+        return True
 
     async def __aenter__(self) -> "Span":
         return self.__enter__()
@@ -106,18 +121,32 @@ class Span(Struct, gc=False, eq=False):
 
     def fresh(self) -> "Span":
         """Another interval of the same description, not yet entered."""
-        return Span(self.name, self.lane, dict(self.attrs) if self.attrs else None, self.state, self.part, self.task)
+        step, attrs = self.given or (None, self.attrs)
+        named = self.state or bool(attrs and "state_lane_id" in attrs)  # else the lane is that of the first time
+        made = Span(self.name, self.lane if named else None, own(attrs) if attrs else None, self.state, self.part)
+        if self.state and made.attrs:
+            _own_labels(made, made.attrs)
+        if step is not None:
+            made.step = step
+        return made
 
     def set(self, **attrs: Any) -> "Span":
         """Add attributes; they are recorded when the interval ends."""
-        if attrs and recorder.active and not self.end:
+        if self.again:
+            self.again[-1].set(**attrs)
+        elif attrs and recorder.active and not self.end:
+            if self.given is None:
+                self.given = (None, self.attrs)
             # A new dict each time: the sender may be reading the old one.
             self.attrs = {**(self.attrs or {}), **settle(attrs)}
         return self
 
     def fail(self, reason: str, status: Status = "error") -> "Span":
         """Say that the work inside did not succeed, though no exception says so."""
-        self.status, self.reason = status, str(reason)
+        if status.__class__ is not str or status not in STATUSES:
+            recorder.problem("bad_status", f"status {shown(status)} is not one of {', '.join(STATUSES)}")
+            status = "error"
+        self.status, self.reason = status, text(reason)
         return self
 
 
@@ -131,26 +160,28 @@ def trace_span(
     """Record an interval: with both times, one that is over; without, the body of a `with` or a function."""
     span = Span(name)
     if not recorder.active:
+        if attributes is not None:  # made plain if this turns out to be a decorator
+            span.attrs = attributes if attributes.__class__ is dict else plain_dict(attributes)
         return span
-    if attributes:
-        span.attrs = own(attributes)
-        if "state_lane_id" in span.attrs:
-            span.lane = str(span.attrs["state_lane_id"])
-    if parent_carrier is not None:
-        from rl_insight.record.propagation import Remote
+    try:
+        if attributes is not None:
+            span.attrs = own(attributes) or None
+            if span.attrs and "state_lane_id" in span.attrs:
+                span.lane = text(span.attrs["state_lane_id"])
+        if parent_carrier is not None:
+            from rl_insight.record.propagation import Remote
 
-        span.outer = Remote.of(parent_carrier, over=True)
-    if start_time_ns is not None or end_time_ns is not None:
-        _record_finished(span, start_time_ns, end_time_ns)
+            span.outer = Remote.of(parent_carrier, over=True)
+        if start_time_ns is not None or end_time_ns is not None:
+            _record_finished(span, start_time_ns, end_time_ns)
+    except Exception as error:
+        recorder.failed(error)
     return span
 
 
 def trace_state(state_name: str, state_lane_id: Any = None, **labels: Any) -> Span:
     """Record what a lane (a rank, an engine, a worker) is doing, for the body of a `with` or of a function."""
-    if state_lane_id is None:
-        lane = recorder.pid_lane
-    else:
-        lane = state_lane_id if state_lane_id.__class__ is str else str(state_lane_id)
+    lane = state_lane_id if state_lane_id.__class__ is str else text(state_lane_id)  # of None, an empty one
     span = Span(state_name, lane, labels or None, True, "state")
     if labels and recorder.active:
         _own_labels(span, labels)
@@ -178,7 +209,7 @@ def trace_op(name: Any = None, extra_labels: Any = None, **static_labels: Any) -
         return trace_op()(name)
 
     def decorate(function: F) -> F:
-        called = name or getattr(function, "__qualname__", None) or type(function).__qualname__
+        called = name if name is not None else getattr(function, "__qualname__", type(function).__qualname__)
 
         def span_of(arguments: tuple[Any, ...]) -> Span:
             labels = dict(static_labels)
@@ -186,7 +217,7 @@ def trace_op(name: Any = None, extra_labels: Any = None, **static_labels: Any) -
                 try:
                     labels.update(extra_labels(arguments[0]) or {})
                 except Exception as error:
-                    recorder.problem("extra_labels", f"extra_labels of {called} raised {describe(error)}")
+                    recorder.problem("extra_labels", f"extra_labels of {text(called)} raised {describe(error)}")
             span = Span(called, None, labels or None)
             if labels:
                 _own_labels(span, labels)
@@ -203,8 +234,10 @@ def current_span() -> Span | None:
     return found if isinstance(found, Span) else None
 
 
-def outcome_of(error: BaseException) -> tuple[Status, str]:
+def outcome_of(error: BaseException | type[BaseException]) -> tuple[Status, str]:
     """Status and reason of an interval that an exception ended."""
+    if isinstance(error, type):
+        return "error", error.__name__
     name = type(error).__name__
     if isinstance(error, (GeneratorExit, KeyboardInterrupt)) or name == "CancelledError":
         return "cancelled", describe(error)
@@ -215,131 +248,52 @@ def outcome_of(error: BaseException) -> tuple[Status, str]:
     return "error", describe(error)
 
 
-def wrap(function: F, span_of: Callable[[tuple[Any, ...]], Any]) -> F:
-    """`function` with each call inside the interval that `span_of(arguments)` makes."""
-    import inspect
-
-    wrapper: Callable[..., Any]
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def in_coroutine(*args: Any, **kwargs: Any) -> Any:
-            if not recorder.active:
-                return await function(*args, **kwargs)
-            with span_of(args):
-                return await function(*args, **kwargs)
-
-        wrapper = in_coroutine
-    elif inspect.isasyncgenfunction(function):
-
-        @functools.wraps(function)
-        def in_async_generator(*args: Any, **kwargs: Any) -> Any:
-            generator = function(*args, **kwargs)
-            return _drive_async(span_of(args), generator) if recorder.active else generator
-
-        wrapper = in_async_generator
-    elif inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def in_generator(*args: Any, **kwargs: Any) -> Any:
-            generator = function(*args, **kwargs)
-            return _drive(span_of(args), generator) if recorder.active else generator
-
-        wrapper = in_generator
-    else:
-
-        @functools.wraps(function)
-        def in_function(*args: Any, **kwargs: Any) -> Any:
-            if not recorder.active:
-                return function(*args, **kwargs)
-            with span_of(args):
-                return function(*args, **kwargs)
-
-        wrapper = in_function
-    return wrapper  # type: ignore[return-value]
-
-
-def _drive(span: Any, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Run a generator inside a span, stepping out of it while the consumer's code runs."""
-    outside = _current()
-    with span:
-        sent: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                item = generator.throw(error) if error is not None else generator.send(sent)
-            except StopIteration as stop:
-                return stop.value
-            _set_current(outside)
-            sent = error = None
-            try:
-                sent = yield item
-            except GeneratorExit:
-                generator.close()
-                raise
-            except BaseException as thrown:
-                error = thrown
-            outside = _current()
-            _set_current(span)
-
-
-async def _drive_async(span: Any, generator: Any) -> Any:
-    """The same for an asynchronous generator."""
-    outside = _current()
-    with span:
-        sent: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                item = await (generator.athrow(error) if error is not None else generator.asend(sent))
-            except StopAsyncIteration:
-                return
-            _set_current(outside)
-            sent = error = None
-            try:
-                sent = yield item
-            except GeneratorExit:
-                await generator.aclose()
-                raise
-            except BaseException as thrown:
-                error = thrown
-            outside = _current()
-            _set_current(span)
-
-
 def _alive(span: Any) -> Any:
     """The nearest enclosing interval that is still open; spans may end in another order than they began."""
-    while span is not None and span.end:
+    while span is not None and span.end > 0:
         span = span.outer
     return span
 
 
 def _own_labels(span: Span, labels: dict[str, Any]) -> None:
     """Take `step` out of the labels, and copy what could change after the call."""
-    if labels.get("step").__class__ is int:
-        span.step = labels.pop("step")
-    span.attrs = settle(labels) or None
+    labels = settle(labels)
+    if "step" in labels:
+        span.step = take_step(labels)
+    span.attrs = labels or None
+    if span.step is not None:
+        span.given = (span.step, span.attrs)
 
 
 def _record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
     now = recorder.now()
-    start = now if start_ns is None else start_ns
-    end = now if end_ns is None else end_ns
-    if not isinstance(start, (int, float)) or not isinstance(end, (int, float)) or not 0 <= start < 2**63:
-        recorder.problem("bad_time", f"span {span.name!r} dropped: its times are {start!r} and {end!r}")
+    start = now if start_ns is None else _nanos(start_ns)
+    end = now if end_ns is None else _nanos(end_ns)
+    if start is None or end is None:
+        recorder.problem(
+            "bad_time", f"span {shown(span.name)} dropped: its times are {shown(start_ns)} and {shown(end_ns)}"
+        )
         return
     if end < start:
-        recorder.problem("end_before_start", f"span {span.name!r} ends before it starts; recorded with no length")
+        recorder.problem("end_before_start", f"span {shown(span.name)} ends before it starts; recorded with no length")
         end = start
-    if not isinstance(span.name, str):
-        span.name = str(span.name)
     span.id = recorder.next_id()
     outer = span.outer or _current()
     if outer is not None:
         span._join(outer)
+    attrs = span.attrs or {}
+    span.step = take_step({"step": attrs.get("global_steps", attrs.get("step"))})
     if span.step is None:
-        step = (span.attrs or {}).get("global_steps", (span.attrs or {}).get("step"))
-        span.step = step if step.__class__ is int else recorder.step
-    span.start = int(start) - recorder.base
-    span.end = int(end) - recorder.base
+        span.step = recorder.step
+    span.start = start - recorder.base
+    span.end = end - recorder.base
     recorder.add(span)
+
+
+def _nanos(value: Any) -> int | None:
+    """A time in ns since the epoch, of whatever type of number."""
+    try:
+        nanos = int(plain(value)) if not isinstance(value, (str, bytes)) else -1
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return nanos if 0 <= nanos < 2**63 else None

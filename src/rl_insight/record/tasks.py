@@ -8,23 +8,23 @@ or a task ended is a fact of its own, since another process may be the one that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, MutableMapping
-from typing import Any, TypeVar
+from collections.abc import MutableMapping
+from typing import Any
 
-from rl_insight.record.facts import fact
+from rl_insight.record.facts import record
+from rl_insight.record.functions import F, wrap
 from rl_insight.record.propagation import baggage, inject
 from rl_insight.record.recorder import current, hex_id, recorder
-from rl_insight.record.spans import Span, outcome_of, wrap
-from rl_insight.record.values import settle, text
+from rl_insight.record.spans import Span, outcome_of
+from rl_insight.record.values import settle, shown, text
 
 STATUSES = ("accepted", "rejected", "failed", "dropped", "cancelled")
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Work:
     """A task or a session: a context manager (plain and async) and a decorator; each call is one of its own."""
 
-    __slots__ = ("_attrs", "_given", "_span", "finished", "id", "part")
+    __slots__ = ("_attrs", "_entered", "_given", "_span", "finished", "id", "part")
 
     def __init__(self, part: Any, given: Any, attrs: dict[str, Any]) -> None:
         self.part = part
@@ -32,13 +32,16 @@ class Work:
         self.finished = ""
         self._given = given
         self._attrs = attrs
-        self._span = Span(part, None, None, False, part)
+        self._span: Span | None = None
+        self._entered: list[Span] = []  # innermost last: one object may be entered again
 
     def __enter__(self) -> Work:
         if not recorder.active:
             return self
-        self.id = self.id or hex_id(recorder.next_id())
-        span = self._span = Span(self.part, None, settle(self._attrs) or None, False, self.part)
+        if self._given is None or not self.id:
+            self.id = hex_id(recorder.next_id())
+        self.finished = ""
+        span = Span(self.part, None, settle({**self._attrs}) or None, False, self.part)
         if self.part == "task":
             span.task = self.id
         else:
@@ -46,15 +49,23 @@ class Work:
         submitted = getattr(current.get(), "submitted", None)
         if submitted is not None and "submitted_ns" not in self._attrs:
             span.attrs = {**(span.attrs or {}), "submitted_ns": submitted}
+        self._span = span
+        self._entered.append(span)
         span.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if error is not None and not self.finished:
-            status, reason = outcome_of(error)
+        if not self._entered:
+            return
+        if kind is not None and not self.finished:
+            status, reason = outcome_of(error if isinstance(error, BaseException) else kind)
             if status != "ok":
                 self.finish("cancelled" if status == "cancelled" else "failed", reason)
-        self._span.__exit__(kind, error, traceback)
+        here = current.get()
+        span = next((span for span in self._entered if span is here), self._entered[-1])
+        self._entered = [other for other in self._entered if other is not span]
+        self._span = self._entered[-1] if self._entered else span
+        span.__exit__(kind, error, traceback)
 
     async def __aenter__(self) -> Work:
         return self.__enter__()
@@ -68,11 +79,16 @@ class Work:
     @property
     def task(self) -> str | None:
         """The id of the task this is, or belongs to."""
-        return self._span.task
+        if self._span is not None:
+            return self._span.task
+        return self.id if self.part == "task" else None
 
     def set(self, **attrs: Any) -> Work:
         """Attach numbers and other attributes: tokens, weight version, reward, staleness."""
-        self._span.set(**attrs)
+        if self._span is not None:
+            self._span.set(**attrs)
+        else:
+            self._attrs = {**self._attrs, **attrs}
         return self
 
     def submitted(self, time_ns: int) -> Work:
@@ -81,12 +97,13 @@ class Work:
 
     def finish(self, status: str, reason: str | None = None, **numbers: Any) -> None:
         """Say how it ended: accepted, rejected, failed, dropped or cancelled, and why."""
-        self.finished = status
+        self.finished = text(status)
         if self.part == "task":
-            finish_task(self.id, status, reason, **numbers)
+            _finished("task.item.finished", {"task": self.id}, status, reason, numbers)
         else:
             self.set(**numbers)
-            finish_session(self.id, status, reason, task_id=self.task, **numbers)
+            tags = {"session": self.id, "task": self.task} if self.task is not None else {"session": self.id}
+            _finished("session.sample.finished", tags, status, reason, numbers)
 
 
 def task(id: Any, *, submitted_ns: int | None = None, **attrs: Any) -> Work:
@@ -116,7 +133,8 @@ def submit(task_id: Any, **attrs: Any) -> MutableMapping[str, str]:
     """
     task_id = text(task_id)
     submitted = recorder.now() if recorder.active else time.time_ns()
-    fact("task.item.put", {"task": task_id}, **attrs)
+    if recorder.active:
+        record("task.item.put", {"task": task_id}, None, None, None, None, None, attrs)
     carrier = inject()
     carrier["baggage"] = baggage(carrier.get("baggage"), task=task_id, submitted=str(submitted))
     return carrier
@@ -129,15 +147,18 @@ def finish_session(
     tags = {"session": text(session_id)}
     if task_id is not None:
         tags["task"] = text(task_id)
-    fact("session.sample.finished", tags, reason=reason, **{**numbers, "status": _status(status)})
+    _finished("session.sample.finished", tags, status, reason, numbers)
 
 
 def finish_task(task_id: Any, status: str, reason: str | None = None, **numbers: Any) -> None:
     """Say how a task ended; its sessions of which nobody said so ended the same way."""
-    fact("task.item.finished", {"task": text(task_id)}, reason=reason, **{**numbers, "status": _status(status)})
+    _finished("task.item.finished", {"task": text(task_id)}, status, reason, numbers)
 
 
-def _status(status: str) -> str:
+def _finished(name: str, tags: dict[str, str], status: Any, reason: str | None, numbers: dict[str, Any]) -> None:
+    if not recorder.active:
+        return
+    status = text(status)
     if status not in STATUSES:
-        recorder.problem("bad_status", f"status {status!r} is not one of {', '.join(STATUSES)}")
-    return text(status)
+        recorder.problem("bad_status", f"status {shown(status)} is not one of {', '.join(STATUSES)}")
+    record(name, tags, None, None, None, None, reason, {**numbers, "status": status})

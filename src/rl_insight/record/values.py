@@ -1,6 +1,5 @@
 """Turning what callers pass into plain JSON values, at the call, while it is still theirs to read."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,14 +10,17 @@ NUMBERS = frozenset({float, int})
 
 MAX_DEPTH = 6
 MAX_ITEMS = 256
+MAX_ALL_ITEMS = 4096
 MAX_TEXT = 1 << 20
+
+_INT64 = range(-(2**63), 2**63)
 
 
 def own(values: Any) -> dict[str, Any]:
     """A copy of a caller's mapping, with only JSON values in it, that nobody else can change."""
     if values.__class__ is dict:
-        for value in values.values():
-            if value.__class__ not in SCALARS:
+        for key, value in values.items():
+            if value.__class__ not in SCALARS or key.__class__ is not str:
                 return plain_dict(values)
         return values.copy()
     return plain_dict(values)
@@ -34,58 +36,79 @@ def settle(keywords: dict[str, Any]) -> dict[str, Any]:
 
 def plain_dict(values: Any) -> dict[str, Any]:
     """A copy with only JSON values in it; what is not JSON becomes its text and is counted as a problem."""
-    if not isinstance(values, Mapping):
-        recorder.problem("bad_attributes", f"attributes must be a mapping, not {type(values).__name__}")
+    try:
+        items = list(values.items()) if isinstance(values, Mapping) else None
+    except Exception:
+        items = None
+    if items is None:
+        recorder.problem("bad_attributes", f"attributes must be a mapping, not {_type_name(values)}")
         return {"value": plain(values)}
-    return {key if key.__class__ is str else str(key): plain(value) for key, value in values.items()}
+    return {key if key.__class__ is str else text(key): plain(value) for key, value in items}
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any) -> Any:
     """A JSON value that says what `value` says, copied, however odd `value` is."""
-    kind = value.__class__
-    if kind in SCALARS:
+    return _plain(value, 0, [MAX_ALL_ITEMS])
+
+
+def _plain(value: Any, depth: int, room: list[int]) -> Any:
+    if type(value) in SCALARS:
         return value
     try:
-        return _plain_compound(value, depth)
+        return _plain_compound(value, depth, room)
     except Exception as error:
         recorder.problem("unserialisable", f"a {_type_name(value)} cannot be recorded: {_type_name(error)}")
         return f"<{_type_name(value)}>"
 
 
-def _plain_compound(value: Any, depth: int) -> Any:
+def _plain_compound(value: Any, depth: int, room: list[int]) -> Any:
     if isinstance(value, Mapping):
-        if depth >= MAX_DEPTH:
-            return f"<{_type_name(value)} of {len(value)}>"
         items = list(value.items())
-        out = {str(key): plain(item, depth + 1) for key, item in items[:MAX_ITEMS]}
-        if len(items) > MAX_ITEMS:
-            out["…"] = f"{len(items) - MAX_ITEMS} more"
+        most = _items(depth, room, len(items))
+        if not most and items:
+            return f"<{_type_name(value)} of {len(items)}>"
+        out = {text(key): _plain(item, depth + 1, room) for key, item in items[:most]}
+        if len(items) > most:
+            out["…"] = f"{len(items) - most} more"
         return out
     if isinstance(value, (list, tuple, set, frozenset)):
-        if depth >= MAX_DEPTH:
-            return f"<{_type_name(value)} of {len(value)}>"
         sequence = list(value)
-        shown = [plain(item, depth + 1) for item in sequence[:MAX_ITEMS]]
-        if len(sequence) > MAX_ITEMS:
-            shown.append(f"… {len(sequence) - MAX_ITEMS} more")
+        most = _items(depth, room, len(sequence))
+        if not most and sequence:
+            return f"<{_type_name(value)} of {len(sequence)}>"
+        shown = [_plain(item, depth + 1, room) for item in sequence[:most]]
+        if len(sequence) > most:
+            shown.append(f"… {len(sequence) - most} more")
         return shown
-    if isinstance(value, (bool, int, float, str)):  # subclasses: enums, NumPy's float64
-        return next(kind(value) for kind in (bool, int, float, str) if isinstance(value, kind))
+    # Subclasses (enums, NumPy's float64) say what they are in their base's words, not in words of their own.
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"<{len(value)} bytes>"
     if isinstance(value, BaseException):
         return describe(value)
     if _is_one_element(value):
-        return plain(value.item(), depth + 1)
+        return _plain(value.item(), depth + 1, room) if depth < MAX_DEPTH else f"<{_type_name(value)}>"
     shape = getattr(value, "shape", None)
     if shape is not None and getattr(value, "dtype", None) is not None:
         return f"<{_type_name(value)} {tuple(shape)} {value.dtype}>"
     if isinstance(value, type):
         return value.__qualname__
-    text = str(value)[:MAX_TEXT]
+    said = str(value)[:MAX_TEXT]
     if _has_no_text(type(value)):
-        recorder.problem("unserialisable", f"a {_type_name(value)} was recorded as {text!r}")
-    return text
+        recorder.problem("unserialisable", f"a {_type_name(value)} was recorded as {said!r}")
+    return said
+
+
+def _items(depth: int, room: list[int], wanted: int) -> int:
+    """How many items of a collection are recorded, there and in all."""
+    most = 0 if depth >= MAX_DEPTH else min(wanted, MAX_ITEMS, room[0])
+    room[0] -= most
+    return most
 
 
 def number(value: Any) -> float | int | None:
@@ -95,9 +118,27 @@ def number(value: Any) -> float | int | None:
     if isinstance(value, (str, bytes, type(None))):
         return None
     try:
-        return float(value)
+        return float(value.item() if _is_one_element(value) else value)
     except Exception:
         return None
+
+
+def whole(value: Any) -> int | None:
+    """`value` as a whole number of 64 bits, or None when it is not one."""
+    try:
+        found = value if value.__class__ is int else int(plain(value))
+    except Exception:
+        return None
+    return found if found in _INT64 else None
+
+
+def take_step(labels: dict[str, Any]) -> int | None:
+    """Take the training step out of labels, when they name one."""
+    step = labels.get("step")
+    if step.__class__ is int and step in _INT64:
+        del labels["step"]
+        return step
+    return None
 
 
 def text(value: Any) -> str:
@@ -109,7 +150,22 @@ def text(value: Any) -> str:
     if value is None:
         return ""
     made = plain(value)
-    return made if isinstance(made, str) else str(made)
+    return made if isinstance(made, str) else _number_text(made)
+
+
+def _number_text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python will not print a whole number of thousands of digits
+        return "<int>"
+
+
+def shown(value: Any) -> str:
+    """A short `repr` for a message, whatever the value's own does."""
+    try:
+        return repr(value[:80] if isinstance(value, (str, bytes)) else value)[:120]
+    except Exception:
+        return f"<{_type_name(value)}>"
 
 
 def describe(error: BaseException) -> str:
@@ -118,12 +174,7 @@ def describe(error: BaseException) -> str:
         message = str(error)
     except Exception:
         message = "<message cannot be shown>"
-    return f"{type(error).__name__}: {message}"[:2000] if message else type(error).__name__
-
-
-def finite(value: float) -> bool:
-    """Whether a number can stand in JSON."""
-    return math.isfinite(value)
+    return f"{type(error).__name__}: {message[:MAX_TEXT]}" if message else type(error).__name__
 
 
 def _is_one_element(value: Any) -> bool:

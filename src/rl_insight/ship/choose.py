@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from rl_insight.config import DEFAULT_PORT, HOME, Config, ConfigError, data_dir
+from rl_insight.config import DEFAULT_PORT, Config, ConfigError, data_dir, home
 from rl_insight.record.identity import Identity
 from rl_insight.ship.file import FileSink
 from rl_insight.ship.http import HttpSink
@@ -24,8 +24,9 @@ def choose_sink(config: Config, identity: Identity) -> Sink:
     if kind == "memory":
         return MemorySink()
     if kind == "file":
-        folder = Path(config.ship.dir).expanduser() if config.ship.dir else HOME.expanduser() / "runs" / identity.run
-        return FileSink(folder, identity.proc)
+        folder = Path(config.ship.dir).expanduser() if config.ship.dir else home() / "runs" / _folder(identity.run)
+        # Absolute from the start: the process, and more so its children, may change their working folder.
+        return FileSink(folder.absolute(), identity.proc)
     try:
         return HttpSink(
             url or f"http://127.0.0.1:{DEFAULT_PORT}",
@@ -58,6 +59,12 @@ def spool_parent(config: Config, sink: Sink, identity: Identity) -> Path | None:
     """The folder of this node's spools for this destination; only lines for a server are spooled."""
     if not isinstance(sink, HttpSink) or config.ship.spool_bytes <= 0:
         return None
-    root = Path(config.ship.spool_dir).expanduser() if config.ship.spool_dir else HOME.expanduser() / "spool"
+    root = Path(config.ship.spool_dir).expanduser().absolute() if config.ship.spool_dir else home() / "spool"
     # One folder a node, as home folders are often shared, and one a destination, as lines must not change theirs.
-    return root / identity.node / hashlib.sha256(sink.url.encode()).hexdigest()[:12]
+    return root / _folder(identity.node) / hashlib.sha256(sink.url.encode()).hexdigest()[:12]
+
+
+def _folder(name: str) -> str:
+    """A run's or a node's name as the name of one folder, wherever it came from."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)[:100]
+    return kept.lstrip(".") or "-"

@@ -21,7 +21,9 @@ class FileSink:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                self._size = os.fstat(self._file).st_size
+                # The file is ours alone: what is in it beyond our lines is what a failed write left.
+                self._size = min(self._size, os.fstat(self._file).st_size)
+                os.ftruncate(self._file, self._size)
             rest = memoryview(batch.body)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -36,6 +38,12 @@ class FileSink:
         if self._file is not None:
             with contextlib.suppress(OSError):  # a full or vanished disk: what could be written is written
                 os.fsync(self._file)
+            os.close(self._file)
+            self._file = None
+
+    def abandon(self) -> None:
+        """In a forked child: the file is the parent's."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rl_insight.config import Config
+from rl_insight.config import INHERITED, Config, inherited
 from rl_insight.record.compose import Composer
 from rl_insight.record.identity import Identity, identify
 from rl_insight.record.recorder import current, recorder
@@ -53,7 +53,6 @@ class Shipment:
         self.pid = os.getpid()
         self.lost_at_close = 0
         recorder.reset(ship.buffer_lines)
-        recorder.pid_lane = str(self.pid)
         self.identity: Identity = identify(config, recorder.now(), parent)
         config.run = self.identity.run
         self.sink: Sink = choose_sink(config, self.identity)
@@ -100,13 +99,12 @@ class Shipment:
 
     def status(self) -> Status:
         """How it goes."""
-        waiting = self.outbox.put_lines - self.outbox.done_lines
         return Status(
             active=recorder.active,
             run=self.identity.run,
             proc=self.identity.proc,
             sink=self.sink.describe(),
-            buffered=len(recorder.buffer) + waiting + self.packer.stuck_lines,
+            buffered=len(recorder.buffer) + self.outbox.waiting_lines + self.packer.stuck_lines,
             sent=self.sender.sent,
             lost=self.packer.lost + self.lost_at_close,
             duplicates=self.sender.duplicates,
@@ -175,6 +173,7 @@ def _export(shipment: Shipment) -> None:
     """Tell child processes, through the environment, which run they belong to and where their lines go."""
     config, sink = shipment.config, shipment.sink
     told = {
+        INHERITED: inherited(config),
         "RL_INSIGHT_RUN": shipment.identity.run,
         "RL_INSIGHT_PROJECT": config.project or "",
         "RL_INSIGHT_EXPERIMENT": config.experiment or "",
@@ -208,7 +207,7 @@ def _arrange_exit() -> None:
     if not _exit_arranged:
         _exit_arranged = True
         atexit.register(stop)
-        os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)
     if "multiprocessing.util" in sys.modules:
         _finish_with_multiprocessing(None)
 
@@ -220,8 +219,20 @@ def _finish_with_multiprocessing(_: object) -> None:
     util.Finalize(None, stop, exitpriority=50)
 
 
+def _before_fork() -> None:
+    # Nobody starts or stops while we fork: the child gets a whole state, and knows by whom the lock is held.
+    _lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    _lock.release()
+
+
 def _after_fork() -> None:
-    """In a forked child: a process of its own, with an empty buffer, that knows where it came from."""
+    """In a forked child: a process of its own, with an empty buffer, that knows where it came from.
+
+    Its threads start with the first thing it records: a child that only goes on to `exec` records nothing.
+    """
     global _shipment, _lock
     _lock = threading.RLock()
     parents = _shipment
@@ -229,20 +240,23 @@ def _after_fork() -> None:
         return
     recorder.active = False
     _close_inherited_spans()
+    parents.sampler.abandon()
     parents.outbox.abandon()
-    parents.sink.close()
-    warn = recorder.warn
+    parents.sink.abandon()
     try:
         config = msgspec.structs.replace(parents.config)
-        _shipment = Shipment(config, parents.hook, parent=parents.identity.proc)
+        me = parents.identity
+        child = Shipment(config, parents.hook, parent=me.proc if parents.sender.started else me.parent)
         if "multiprocessing.util" in sys.modules:
             from multiprocessing import util
 
             # Registered now, run once multiprocessing has forgotten the parent's finalizers.
-            util.register_after_fork(_shipment, _finish_with_multiprocessing)
-        _shipment.start()
+            util.register_after_fork(child, _finish_with_multiprocessing)
+        _shipment = child
+        recorder.sleep(child.start)
+        recorder.active = True
     except Exception as error:  # the child's own work matters more than its record
-        warn(f"rl-insight: a forked child is not recorded: {type(error).__name__}: {error}")
+        recorder.warn(f"rl-insight: a forked child is not recorded: {type(error).__name__}: {error}")
 
 
 def _close_inherited_spans() -> None:

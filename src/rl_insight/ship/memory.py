@@ -1,4 +1,4 @@
-"""A sink that keeps lines in memory, for users' own tests."""
+"""A sink that keeps lines in memory; `rl_insight.testing` reads them back."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rl_insight.ship.sink import Ack, Batch
 
 
 class MemorySink:
-    """Keeps every line. `rl_insight.testing.recorded()` reads them back."""
+    """Keeps every line."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -24,6 +24,9 @@ class MemorySink:
 
     def close(self) -> None:
         """Keep what there is."""
+
+    def abandon(self) -> None:
+        """Nothing here is the parent's alone."""
 
     def describe(self) -> str:
         """Where the lines go."""

@@ -27,12 +27,17 @@ class Outbox:
     @property
     def bytes(self) -> int:
         """How much waits."""
-        return self._memory_bytes + (self._spool.bytes if self._spool else 0)
+        return self._memory_bytes + self.spooled_bytes
 
     @property
     def spooled_bytes(self) -> int:
         """How much of it waits on disk."""
-        return self._spool.bytes if self._spool else 0
+        return self._spool.bytes if self._spool is not None else 0
+
+    @property
+    def waiting_lines(self) -> int:
+        """How many lines wait."""
+        return self.put_lines - self.done_lines
 
     def empty(self) -> bool:
         """Whether nothing waits."""
@@ -45,13 +50,15 @@ class Outbox:
                 return True
             return self._spool is not None and self._spool.has_room()
 
-    def put(self, batch: Batch) -> bool:
-        """Take a batch; False when there is no room for it anywhere."""
+    def put(self, batch: Batch, *, last: bool = False) -> bool:
+        """Take a batch; False when there is no room for it anywhere. The `last` one may go over the spool's limit."""
         with self._lock:
-            if not self._spool and self._memory_bytes + len(batch.body) <= self._memory_limit:
+            # A batch is taken whatever its size when nothing else waits: small limits must not stop delivery.
+            fits = not self._memory or self._memory_bytes + len(batch.body) <= self._memory_limit
+            if not self._spool and fits:
                 self._memory.append(batch)
                 self._memory_bytes += len(batch.body)
-            elif not self._put_on_disk(batch):
+            elif not self._put_on_disk(batch, last):
                 return False
             self.put_lines += batch.lines
             return True
@@ -79,10 +86,19 @@ class Outbox:
                 self._spool.advance(len(batch.body))
             self.done_lines += batch.lines
 
-    def spill(self) -> bool:
+    def spill(self, *, last: bool = False) -> bool:
         """Put everything on disk; False, with all of it still in memory, when that cannot be done."""
         with self._lock:
-            return self._spill()
+            return self._spill(last)
+
+    def take_vanished(self) -> int:
+        """How many lines were gone from the disk when they were looked for, since the last call."""
+        with self._lock:
+            if self._spool or self._memory:
+                return 0
+            # All that is left of what was put and not done is nowhere.
+            gone, self.done_lines = self.put_lines - self.done_lines, self.put_lines
+            return gone
 
     def close(self) -> None:
         """Let go of the spool."""
@@ -94,23 +110,23 @@ class Outbox:
         if self._spool is not None:
             self._spool.abandon()
 
-    def _put_on_disk(self, batch: Batch) -> bool:
-        if self._spool is None or not self._spill():
+    def _put_on_disk(self, batch: Batch, last: bool) -> bool:
+        if self._spool is None or not self._spill(last):
             return False
         try:
-            self._spool.put(batch.body)
+            self._spool.put(batch.body, reserved=last)
         except SpoolFull as full:
             self.spool_error = str(full)
             return False
         return True
 
-    def _spill(self) -> bool:
+    def _spill(self, last: bool) -> bool:
         if not self._memory:
             return True
         if self._spool is None:
             return False
         try:
-            self._spool.put(b"".join(batch.body for batch in self._memory), reserved=True)
+            self._spool.put(b"".join(batch.body for batch in self._memory), reserved=last)
         except SpoolFull as full:
             self.spool_error = str(full)
             return False

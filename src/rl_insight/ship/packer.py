@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from rl_insight.record.compose import Composer
 from rl_insight.record.recorder import Recorder, monotonic
+from rl_insight.record.values import shown
 from rl_insight.schema import Line, Lost, encode_lines
 from rl_insight.ship.outbox import Outbox
 from rl_insight.ship.sink import Batch
@@ -36,58 +38,77 @@ class Packer:
         self._heartbeat = heartbeat
         self._beat_at = 0.0
         self._stuck: Batch | None = None
-        self._to_tell: list[tuple[int, str]] = []
+        self._untold: dict[str, int] = {}
+        self._lock = threading.Lock()
 
     def pack(self) -> None:
-        """Move everything recorded so far into the outbox, as far as there is room."""
-        if self._stuck is not None and not self._offer(self._stuck):
-            return
-        while self._outbox.has_room():
+        """Move everything recorded so far into the outbox; what finds no room there is dropped, and counted."""
+        if self._stuck is not None:
+            self._offer(self._stuck)
+        last = False
+        while not last:
             records = self._recorder.take(self._batch_lines)
-            lines = self._first_lines()
-            if records:
-                lines += self._composer.lines(records)
             last = len(records) < self._batch_lines
-            if last:
-                lines += self._composer.open_lines(self._newly_open())
-            if (lines and not self._offer(self._encode(lines))) or last:
-                return
+            if self._stuck is not None or not self._outbox.has_room():
+                # Dropped here and not left to fill the buffer: records have no size until they are lines.
+                self.tell_lost(len(records), self._outbox.spool_error or "no room: lines cannot be sent")
+                continue
+            seq = self._composer.seq
+            try:
+                batch = self._make(records, last)
+            except Exception as error:
+                self._composer.seq = seq
+                self._recorder.problem("packing", f"lines could not be packed: {type(error).__name__}: {error}")
+                self.tell_lost(len(records), f"not packed: {type(error).__name__}")
+            else:
+                if batch is not None:
+                    self._offer(batch)
 
     def finish(self) -> None:
         """Pack the last lines and say that the process ended in order."""
         self.pack()
-        if self._stuck is None:
-            self._offer(self._encode([*self._lost_lines(), self._composer.process("finished", self._about())]))
+        if self._stuck is None or self._offer(self._stuck, last=True):
+            self._offer(self._encode([*self._lost_lines(), self._composer.process("finished")]), last=True)
 
     def tell_lost(self, count: int, reason: str) -> None:
-        """Have a `lost` line written for lines that left the outbox another way than by delivery."""
-        self.lost += count
-        self._to_tell.append((count, reason))
+        """Have a `lost` line written for lines that went another way than to the sink."""
+        if count:
+            with self._lock:
+                self.lost += count
+                self._untold[reason] = self._untold.get(reason, 0) + count
 
     @property
     def stuck_lines(self) -> int:
         """Lines that are packed and found room nowhere."""
-        return self._stuck.lines if self._stuck is not None else 0
+        stuck = self._stuck
+        return stuck.lines if stuck is not None else 0
 
-    def _offer(self, batch: Batch) -> bool:
-        self._stuck = None if self._outbox.put(batch) else batch
+    @property
+    def has_untold(self) -> bool:
+        """Whether something was lost of which no line tells yet."""
+        return bool(self._untold)
+
+    def _offer(self, batch: Batch, *, last: bool = False) -> bool:
+        self._stuck = None if self._outbox.put(batch, last=last) else batch
         return self._stuck is None
 
-    def _first_lines(self) -> list[Line]:
+    def _make(self, records: list[Any], last: bool) -> Batch | None:
         lines: list[Line] = []
         now = time.monotonic()
         if now >= self._beat_at:
             self._beat_at = now + self._heartbeat
-            lines.append(self._composer.process("running", self._about()))
-        return lines + self._lost_lines()
+            lines.append(self._composer.process())
+        lines += self._lost_lines()
+        lines += self._composer.lines(records)
+        if last:
+            lines += self._composer.open_lines(self._newly_open())
+        return self._encode(lines) if lines else None
 
     def _lost_lines(self) -> list[Line]:
-        dropped = self._recorder.dropped()
-        if dropped:
-            reason = self._outbox.spool_error or "the buffer was full: recorded faster than sent"
-            self.tell_lost(dropped, reason)
-        told, self._to_tell = self._to_tell, []
-        return [self._composer.lost(count, reason) for count, reason in told]
+        self.tell_lost(self._recorder.dropped(), "the buffer was full: recorded faster than packed")
+        with self._lock:
+            told, self._untold = self._untold, {}
+        return [self._composer.lost(count, reason) for reason, count in told.items()]
 
     def _newly_open(self) -> list[Any]:
         """Intervals older than one flush that have not been announced yet."""
@@ -95,7 +116,7 @@ class Packer:
         before = monotonic() - self._open_after
         found = []
         # A copy: calls add and remove all the time. The oldest stand first.
-        for span in list(recorder.open.values()):
+        for span in recorder.open.copy().values():
             if not span.start or span.start > before:
                 break
             if not span.end:
@@ -105,14 +126,6 @@ class Packer:
                 if span.end:  # it ended in between and looked for itself in `open`
                     recorder.announced.pop(span.id, None)
         return found
-
-    def _about(self) -> dict[str, Any] | None:
-        about: dict[str, Any] = {}
-        if self._recorder.problems:
-            about["problems"] = dict(self._recorder.problems)
-        if self._recorder.docs:
-            about["help"] = dict(self._recorder.docs)
-        return about or None
 
     def _encode(self, lines: list[Line]) -> Batch:
         try:
@@ -125,7 +138,7 @@ class Packer:
             return encode_lines([line])
         except Exception as error:
             self._recorder.problem(
-                "unserialisable", f"{line.name!r} had to be cleaned: {type(error).__name__}: {error}"
+                "unserialisable", f"{shown(line.name)} had to be cleaned: {type(error).__name__}: {error}"
             )
         try:
             return msgspec.json.encode(_legal(msgspec.to_builtins(line))) + b"\n"

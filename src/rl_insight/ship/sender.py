@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rl_insight.record.recorder import Recorder
@@ -16,7 +16,9 @@ from rl_insight.ship.spool import Spool, orphans
 
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 5.0
+_LONGEST_WAIT = 60.0
 _LOOK_FOR_ORPHANS = 30.0
+_REFUSED_BYTES = 64 * 2**20
 
 
 class Sender:
@@ -53,11 +55,19 @@ class Sender:
         self._give_up_at = float("inf")
         self._failures = 0
         self._retry_at = 0.0
+        self._not_before = 0.0  # what the other side asked for, which no hurry of ours overrides
         self._orphans_at = 0.0
+        self._orphans: Iterator[Spool] = iter(())
+        self._orphan: Spool | None = None
         self._threads = [
             threading.Thread(target=self._pack_forever, name="rl-insight-pack", daemon=True),
             threading.Thread(target=self._send_forever, name="rl-insight-send", daemon=True),
         ]
+
+    @property
+    def started(self) -> bool:
+        """Whether it was ever started."""
+        return self._threads[0].ident is not None
 
     def start(self) -> None:
         """Start both threads."""
@@ -66,14 +76,16 @@ class Sender:
 
     def flush(self, timeout: float) -> bool:
         """Wait until what was recorded before the call is delivered; False when time ran out."""
+        if not self.started:
+            return True
         deadline = time.monotonic() + timeout
         # One packing may be under way and have passed some records by: the one after it has not.
         wanted = self._packed + 2
+        self._retry_at = self._not_before
         while self._packed < wanted or not self._all_delivered():
-            self._pack_now.set()
-            if self._packed >= wanted:
-                self._retry_at = 0.0
-                self._send_now.set()
+            if self._packed < wanted:
+                self._pack_now.set()
+            self._send_now.set()
             if time.monotonic() >= deadline or not self._threads[0].is_alive():
                 return self._packed >= wanted and self._all_delivered()
             time.sleep(0.002)
@@ -81,15 +93,17 @@ class Sender:
 
     def stop(self, timeout: float) -> int:
         """Pack and deliver the rest within `timeout` seconds, put on disk what is left; returns lines lost."""
+        if not self.started:
+            return 0
         self._give_up_at = time.monotonic() + timeout
         self._stopping = True
-        self._retry_at = 0.0
+        self._retry_at = self._not_before
         self._pack_now.set()
         for thread in self._threads:
             thread.join(max(0.1, self._give_up_at - time.monotonic() + 0.5))
         lost = self._packer.stuck_lines
-        if not self._outbox.empty() and not self._outbox.spill():
-            lost += self._outbox.put_lines - self._outbox.done_lines
+        if not self._outbox.empty() and not self._outbox.spill(last=True):
+            lost += self._outbox.waiting_lines
         self._outbox.close()
         self._sink.close()
         return lost
@@ -119,15 +133,17 @@ class Sender:
             # Asked before looking: what the last packing put in must be seen by one more look.
             last_look = not self._threads[0].is_alive()
             try:
-                idle = not self._send_one()
+                idle = not self._send_one() and not self._send_for_orphan()
             except Exception as error:  # a fault of ours must not end delivery for good
                 self._failed(f"sending failed: {type(error).__name__}: {error}", 0.0)
                 idle = False
+            if self._stopping and last_look and idle and self._packer.has_untold:
+                self._packer.finish()  # refused after the last packing: the packing thread is gone, so we may
+                continue
             if self._stopping and ((idle and last_look) or time.monotonic() >= self._give_up_at):
+                self._leave_orphan()
                 return
             if idle:
-                if not self._stopping:
-                    self._deliver_orphans()
                 self._send_now.wait(0.01 if self._stopping else 1.0)
                 self._send_now.clear()
             else:
@@ -137,6 +153,7 @@ class Sender:
         """Send the oldest batch; False when there is none."""
         batch = self._outbox.peek(self._most)
         if batch is None:
+            self._packer.tell_lost(self._outbox.take_vanished(), "removed from the spool by somebody else")
             return False
         try:
             ack = self._timed_send(batch)
@@ -149,11 +166,14 @@ class Sender:
             self._outbox.done(batch)
             self.sent += batch.lines
             self.duplicates += ack.duplicates
-            self._failures = 0
-            self._retry_at = 0.0
-            self.last_error = ""
+            self._succeeded()
             self._most = min(self._most * 2, self._batch_bytes)
         return True
+
+    def _succeeded(self) -> None:
+        self._failures = 0
+        self._retry_at = self._not_before = 0.0
+        self.last_error = ""
 
     def _timed_send(self, batch: Batch) -> Ack:
         began = time.monotonic_ns()
@@ -172,7 +192,8 @@ class Sender:
         if self._failures == 3:
             self._recorder.problem("unavailable", f"{message}; lines are kept and sent later")
         pause = min(_LAST_RETRY, _FIRST_RETRY * 2 ** min(self._failures - 1, 10)) * random.uniform(0.5, 1.0)
-        self._retry_at = time.monotonic() + max(pause, min(retry_after, 60.0))
+        self._not_before = time.monotonic() + min(retry_after, _LONGEST_WAIT) if retry_after else 0.0
+        self._retry_at = max(time.monotonic() + pause, self._not_before)
 
     def _wait_for_retry(self) -> None:
         while (now := time.monotonic()) < min(self._retry_at, self._give_up_at):
@@ -197,38 +218,56 @@ class Sender:
         try:
             self._spool_parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with path.open("ab") as file:
+                if file.tell() + len(batch.body) > _REFUSED_BYTES:
+                    return f"dropped, since {path} is full"
                 file.write(batch.body)
         except OSError as error:
             return f"dropped, since {path} cannot be written: {error.strerror}"
         return f"kept in {path}"
 
-    def _deliver_orphans(self) -> None:
-        """Deliver what processes that are gone left on this node."""
-        if self._spool_parent is None or time.monotonic() < self._orphans_at:
-            return
-        self._orphans_at = time.monotonic() + _LOOK_FOR_ORPHANS
-        for spool in orphans(self._spool_parent):
-            try:
-                self._deliver_spool(spool)
-            finally:
-                spool.close()
-            if self._stopping or self._failures:
-                return
+    def _send_for_orphan(self) -> bool:
+        """Send one batch of what processes that are gone left on this node; False when there is none.
 
-    def _deliver_spool(self, spool: Spool) -> None:
-        most = self._batch_bytes
-        while (body := spool.peek(most)) and not self._stopping and self._outbox.empty():
-            batch = Batch(body, body.count(b"\n"))
-            try:
-                self.duplicates += self._sink.send(batch).duplicates
-            except Unavailable as failed:
-                self._failed(str(failed), failed.retry_after)
-                return
-            except (TooLarge, Refused):
-                if batch.lines > 1:
-                    most = max(1, len(body) // 2)
-                    continue
-                self._set_aside(batch)
+        One batch a call: our own lines wait no longer than that. The spool stays open in between, since a reader
+        that comes anew begins at the start.
+        """
+        if self._spool_parent is None or self._stopping:
+            return False
+        if self._orphan is None:
+            if time.monotonic() >= self._orphans_at:
+                self._orphans_at = time.monotonic() + _LOOK_FOR_ORPHANS
+                self._orphans = orphans(self._spool_parent)
+            self._orphan = next(self._orphans, None)
+            if self._orphan is None:
+                return False
+        try:
+            body = self._orphan.peek(self._most)
+        except OSError as error:
+            self._recorder.problem("spool", f"{self._orphan.folder} cannot be read: {error.strerror}")
+            body = b""
+        if not body:
+            self._leave_orphan()
+            return True
+        batch = Batch(body, body.count(b"\n"))
+        try:
+            self.duplicates += self._sink.send(batch).duplicates
+        except Unavailable as failed:
+            self._failed(str(failed), failed.retry_after)
+            return True
+        except (TooLarge, Refused) as failed:
+            if batch.lines > 1:
+                self._most = max(1, len(body) // 2)
+                return True
+            kept = self._set_aside(batch)
+            self._recorder.problem("refused", f"{failed}; the line, left by another process, was {kept}")
+        else:
             self.sent += batch.lines
-            spool.advance(len(body))
-            most = min(most * 2, self._batch_bytes)
+        self._orphan.advance(len(body))
+        self._succeeded()
+        self._most = min(self._most * 2, self._batch_bytes)
+        return True
+
+    def _leave_orphan(self) -> None:
+        if self._orphan is not None:
+            self._orphan.close()
+            self._orphan = None

@@ -31,6 +31,10 @@ class Sink(Protocol):
         """Let go of connections and files."""
         ...
 
+    def abandon(self) -> None:
+        """In a forked child: let go of what is the parent's without touching it."""
+        ...
+
     def describe(self) -> str:
         """Where the lines go, for a person."""
         ...

@@ -56,37 +56,34 @@ class Spool:
         return self.bytes < self.limit
 
     def put(self, body: bytes, *, reserved: bool = False) -> None:
-        """Append lines, whole or not at all. `reserved` goes over the limit, for a last `lost` line."""
+        """Append lines, whole or not at all. `reserved` goes over the limit, for the last lines of a process."""
         if not reserved and self.bytes + len(body) > self.limit:
             raise SpoolFull(f"{self.folder} holds its limit of {self.limit} bytes")
         try:
             if not self._acquire():
                 raise SpoolFull(f"{self.folder} is in use by another process")
-            if not self._written or self._sizes[self._written[-1]] >= _FILE_BYTES:
-                self._written.append(self._next)
-                self._sizes[self._next] = 0
-                self._next += 1
-            number = self._written[-1]
-            _append_whole(self._path(number), self._sizes[number], body)
+            fresh = not self._written or self._sizes[self._written[-1]] >= _FILE_BYTES
+            number = self._next if fresh else self._written[-1]
+            _append_whole(self._path(number), 0 if fresh else self._sizes[number], body)
         except OSError as error:
             raise SpoolFull(f"{self.folder}: {error.strerror or error}") from None
+        if fresh:
+            self._written.append(number)
+            self._sizes[number] = 0
+            self._next += 1
         self._sizes[number] += len(body)
         self.bytes += len(body)
 
     def peek(self, most: int) -> bytes:
         """The oldest lines, at most `most` bytes of them (one line at least); empty when there are none."""
         while self._written:
-            number = self._written[0]
-            with self._path(number).open("rb") as file:
-                file.seek(self._read_at)
-                piece = file.read(most)
-                end = piece.rfind(b"\n") + 1
-                if not end:
-                    piece += file.readline()
-                    end = len(piece) if piece.endswith(b"\n") else 0
-            if end:
-                return piece[:end]
-            # Nothing whole is left: the file is read, or its writer was killed amid a line.
+            try:
+                piece = self._read(most)
+            except FileNotFoundError:
+                piece = b""
+            if piece:
+                return piece
+            # Nothing whole is left: its writer was killed amid a line, or somebody removed the file.
             self._drop_oldest()
         return b""
 
@@ -119,6 +116,20 @@ class Spool:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:08d}.jsonl"
 
+    def _read(self, most: int) -> bytes:
+        """Whole lines from where we are in the oldest file, or nothing when there is none."""
+        number = self._written[0]
+        with self._path(number).open("rb") as file:
+            file.seek(self._read_at)
+            # Never past what was written whole: a failed write may have left something there.
+            left = self._sizes[number] - self._read_at
+            piece = file.read(min(most, left))
+            end = piece.rfind(b"\n") + 1
+            if not end:
+                piece += file.readline(max(0, left - len(piece)))
+                end = len(piece) if piece.endswith(b"\n") else 0
+            return piece[:end]
+
     def _drop_oldest(self) -> None:
         number = self._written.pop(0)
         self.bytes -= self._sizes.pop(number)
@@ -133,6 +144,9 @@ class Spool:
         lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever looked for orphans in between may have found the folder empty and removed it.
+            if not os.path.samestat(os.fstat(lock), self._lock_path.stat()):
+                raise FileNotFoundError
         except OSError:
             os.close(lock)
             return False
