@@ -52,7 +52,7 @@ def stored(plan: Plan) -> list[Row]:
             "events stored and queryable",
             "events/s",
             [load.events / load.seconds for load in loads],
-            note=f"{events:,} events of {floors['bytes mix']:.0f} bytes; other programs used up to {others:.2f} cores meanwhile",
+            note=f"{events:,} events of {floors['bytes mix']:.0f} bytes; others used up to {others:.2f} cores",
         ),
         _row(
             "stored",
