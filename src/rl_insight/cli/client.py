@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,14 +41,6 @@ class Client:
             return
         finally:
             connection.close()
-
-    def clock(self) -> tuple[int, float]:
-        """The server's clock in ns since the epoch, and how long asking took in seconds."""
-        import time
-
-        started = time.monotonic()
-        answer = self.get("/api/v1/status")
-        return int(answer["clock"]), time.monotonic() - started
 
     def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
         connection, response = self._request(method, path, body, timeout=self.timeout)
@@ -139,8 +131,3 @@ def running(data_dir: Path) -> Client | None:
             "it may be starting or overloaded: try again, or look at server.log in the data folder",
         )
     return None
-
-
-def rows_of(answer: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-    rows: Sequence[Sequence[Any]] = answer["rows"]
-    return rows
