@@ -27,7 +27,7 @@ STOP_SECONDS = 30.0
 def demo(
     workers: Annotated[int, typer.Option(help="Rollout worker processes.", min=1)] = 4,
     steps: Annotated[int, typer.Option(help="Train steps.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of puzzles, weights and sampling.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of puzzles, weights and sampling.", min=0)] = 3,
     speed: Annotated[float, typer.Option(help="Time factor: 2 is twice as fast.", min=0.01)] = 1.0,
     fault: Annotated[str, typer.Option(help=f"Plant a fault: {FAULTS}.")] = "none",
     data_dir: Annotated[

@@ -48,7 +48,7 @@ class Puzzle:
 
 def make_puzzle(rng: random.Random) -> Puzzle:
     """One to three operations on numbers that differ, so that a right value is hardly ever luck."""
-    length = rng.choice((1, 2, 2, 3))
+    length = rng.choice((1, 2, 2, 3, 3))
     return Puzzle(tuple(rng.sample(range(2, 30), length + 1)), tuple(rng.choice(TOOLS) for _ in range(length)))
 
 

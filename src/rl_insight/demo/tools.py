@@ -18,7 +18,8 @@ def latency(rng: random.Random, typical: float) -> float:
 
 async def use(call: Call, options: Options, rng: random.Random, version: int) -> int:
     """The tool's answer, after the time it takes; raises TimeoutError when that is too long."""
-    seconds = latency(rng, 0.035)
+    # Remote tools fail now and then: a few sessions of a run end in a timeout, also when nothing is wrong.
+    seconds = latency(rng, 0.035) if rng.random() > 0.0003 else 2 * TIMEOUT
     if call.tool == FAULTY_TOOL and options.has("slow-tool", version):
         seconds = min(seconds * 10, TIMEOUT * 0.9)
     await options.pause(min(seconds, TIMEOUT))
