@@ -1,0 +1,44 @@
+-- What did the lanes ($procs, $lanes) of run $run do in [$from, $to)?
+-- Intervals of at least $width are told one by one. Shorter ones are merged into blocks of $width, each called after
+-- what took most of its time, so that the answer does not grow with the number of intervals.
+WITH wanted AS (
+    SELECT unnest($procs) AS proc, unnest($lanes) AS lane, unnest(range(len($procs))) AS nr
+),
+seen AS MATERIALIZED (
+    SELECT nr, name, ts, dur, coalesce(part, '') AS part, seq, status IS NOT NULL AND status <> 'ok' AS bad
+    FROM span JOIN wanted ON span.proc = wanted.proc AND coalesce(span.lane, '') = wanted.lane
+    WHERE run = $run AND ts < $to AND ts + dur > $from
+),
+short AS (
+    SELECT
+        nr, part, floor((ts - $from) * $per_ns)::INT AS block, name,
+        count(*) AS n, sum(dur) AS dur, bool_or(bad) AS bad
+    FROM seen WHERE dur < $width
+    GROUP BY ALL
+),
+block AS (
+    SELECT
+        nr, part, block, list_position($names, arg_max(name, dur)) - 1 AS name,
+        sum(n)::INT AS n, least(100, 100 * sum(dur) / $width)::INT AS covered, bool_or(bad)::INT AS bad
+    FROM short
+    GROUP BY nr, part, block
+),
+long AS (
+    SELECT nr, part, list_position($names, name) - 1 AS name, (ts - $from) // 1000 AS start, dur // 1000 AS dur, seq, bad::INT AS bad
+    FROM seen WHERE dur >= $width
+    ORDER BY seen.dur DESC
+    LIMIT $most
+)
+SELECT
+    nr, part, 'blocks' AS what, count(*) AS rows, to_json(list(name ORDER BY block)) AS name,
+    to_json(list(block ORDER BY block)) AS start, to_json(list(n ORDER BY block)) AS size,
+    to_json(list(covered ORDER BY block)) AS more, to_json(list(bad ORDER BY block)) AS bad
+FROM block
+GROUP BY nr, part
+UNION ALL
+SELECT
+    nr, part, 'spans', count(*), to_json(list(name ORDER BY start)), to_json(list(start ORDER BY start)),
+    to_json(list(dur ORDER BY start)), to_json(list(seq ORDER BY start)), to_json(list(bad ORDER BY start))
+FROM long
+GROUP BY nr, part
+ORDER BY nr, part, what;
