@@ -22,7 +22,7 @@ SMALL = ["--workers", "2", "--group", "4", "--batch", "8", "--speed", "10"]
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RL_INSIGHT_")}
     environment |= {"RL_INSIGHT_DIR": str(folder), "RL_INSIGHT_QUIET": "1"}
-    command = [sys.executable, "-m", "rl_insight.demo", *SMALL, *arguments]
+    command = [sys.executable, "-m", "rl_insight.demo", *SMALL, "--checkpoints", str(folder), *arguments]
     # A session of its own is a process group of its own: that is whom a terminal's Ctrl-C would reach.
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
