@@ -168,7 +168,9 @@ def inherited(config: Config) -> str:
         changed.pop("dir", None)  # told by RL_INSIGHT_DIR
         if changed:
             told[section] = changed
-    return msgspec.json.encode(told).decode() if told else ""
+    import json
+
+    return json.dumps(told) if told else ""  # in ASCII, which every environment can carry
 
 
 _FALSE = ("", "0", "false", "no", "off")

@@ -260,7 +260,7 @@ class Composer:
         kept = "".join(letter if letter.isprintable() else " " for letter in name).strip()[:_MAX_NAME]
         kept = kept or "unnamed"
         if given.__class__ is not str or kept != given:
-            self._recorder.problem("bad_name", f"the name {shown(name)} was recorded as {shown(kept)}")
+            self._recorder.problem("bad_name", f"the name {shown(given)} was recorded as {shown(kept)}")
         if len(self._names) < _REMEMBERED and given.__class__ is str:
             self._names[given] = kept
         return kept

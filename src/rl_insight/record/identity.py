@@ -68,7 +68,7 @@ def identify(config: Config, started: int, parent: str | None = None) -> Identit
     host = socket.gethostname()
     return Identity(
         proc=new_proc(),
-        run=(config.run or new_run(config))[:_MAX_NAME],
+        run=_printable(config.run or new_run(config)),
         project=config.project,
         experiment=config.experiment,
         role=config.role,
@@ -95,6 +95,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _printable(name: str) -> str:
+    # Children join under this name through the environment, which cannot carry every letter.
+    return "".join(letter if letter.isprintable() else "-" for letter in name)[:_MAX_NAME]
+
+
 def _rank() -> int | None:
     for variable in _RANK_VARIABLES:
         value = os.environ.get(variable, "")
@@ -105,8 +110,9 @@ def _rank() -> int | None:
 
 def _config_hash(config: Config) -> str:
     import hashlib
+    import json
 
     settings: Any = msgspec.to_builtins(config)
     for section in ("server", "collector"):
         settings[section].pop("token", None)
-    return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]

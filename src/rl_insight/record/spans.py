@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from rl_insight.record.functions import F, wrap
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, own, plain, plain_dict, settle, shown, take_step, text
+from rl_insight.record.values import describe, own, plain_dict, settle, shown, take_step, text, whole
 from rl_insight.schema import Part, Status
 
 STATUSES = ("ok", "error", "timeout", "cancelled")
@@ -143,7 +143,7 @@ class Span(Struct, gc=False, eq=False):
 
     def fail(self, reason: str, status: Status = "error") -> "Span":
         """Say that the work inside did not succeed, though no exception says so."""
-        if status.__class__ is not str or status not in STATUSES:
+        if type(status) is not str or status not in STATUSES:
             recorder.problem("bad_status", f"status {shown(status)} is not one of {', '.join(STATUSES)}")
             status = "error"
         self.status, self.reason = status, text(reason)
@@ -161,7 +161,7 @@ def trace_span(
     span = Span(name)
     if not recorder.active:
         if attributes is not None:  # made plain if this turns out to be a decorator
-            span.attrs = attributes if attributes.__class__ is dict else plain_dict(attributes)
+            span.attrs = attributes if type(attributes) is dict else plain_dict(attributes)
         return span
     try:
         if attributes is not None:
@@ -181,7 +181,7 @@ def trace_span(
 
 def trace_state(state_name: str, state_lane_id: Any = None, **labels: Any) -> Span:
     """Record what a lane (a rank, an engine, a worker) is doing, for the body of a `with` or of a function."""
-    lane = state_lane_id if state_lane_id.__class__ is str else text(state_lane_id)  # of None, an empty one
+    lane = state_lane_id if type(state_lane_id) is str else text(state_lane_id)  # of None, an empty one
     span = Span(state_name, lane, labels or None, True, "state")
     if labels and recorder.active:
         _own_labels(span, labels)
@@ -292,8 +292,5 @@ def _record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
 
 def _nanos(value: Any) -> int | None:
     """A time in ns since the epoch, of whatever type of number."""
-    try:
-        nanos = int(plain(value)) if not isinstance(value, (str, bytes)) else -1
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return nanos if 0 <= nanos < 2**63 else None
+    nanos = None if issubclass(type(value), (str, bytes)) else whole(value)
+    return nanos if nanos is not None and nanos >= 0 else None

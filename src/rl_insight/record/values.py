@@ -18,9 +18,9 @@ _INT64 = range(-(2**63), 2**63)
 
 def own(values: Any) -> dict[str, Any]:
     """A copy of a caller's mapping, with only JSON values in it, that nobody else can change."""
-    if values.__class__ is dict:
+    if type(values) is dict:
         for key, value in values.items():
-            if value.__class__ not in SCALARS or key.__class__ is not str:
+            if type(value) not in SCALARS or type(key) is not str:
                 return plain_dict(values)
         return values.copy()
     return plain_dict(values)
@@ -29,7 +29,7 @@ def own(values: Any) -> dict[str, Any]:
 def settle(keywords: dict[str, Any]) -> dict[str, Any]:
     """The same for the keywords of a call: already a dict of our own, so copied only when it must be cleaned."""
     for value in keywords.values():
-        if value.__class__ not in SCALARS:
+        if type(value) not in SCALARS:
             return plain_dict(keywords)
     return keywords
 
@@ -43,7 +43,7 @@ def plain_dict(values: Any) -> dict[str, Any]:
     if items is None:
         recorder.problem("bad_attributes", f"attributes must be a mapping, not {_type_name(values)}")
         return {"value": plain(values)}
-    return {key if key.__class__ is str else text(key): plain(value) for key, value in items}
+    return {key if type(key) is str else text(key): plain(value) for key, value in items}
 
 
 def plain(value: Any) -> Any:
@@ -113,11 +113,11 @@ def _items(depth: int, room: list[int], wanted: int) -> int:
 
 def number(value: Any) -> float | int | None:
     """`value` as a number, or None when it is not one. Tensors and arrays of one element are."""
-    if value.__class__ in NUMBERS:
+    if type(value) in NUMBERS:
         return value  # type: ignore[return-value]
-    if isinstance(value, (str, bytes, type(None))):
-        return None
     try:
+        if isinstance(value, (str, bytes, type(None))):
+            return None
         return float(value.item() if _is_one_element(value) else value)
     except Exception:
         return None
@@ -126,7 +126,7 @@ def number(value: Any) -> float | int | None:
 def whole(value: Any) -> int | None:
     """`value` as a whole number of 64 bits, or None when it is not one."""
     try:
-        found = value if value.__class__ is int else int(plain(value))
+        found = value if type(value) is int else int(value.item() if _is_one_element(value) else value)
     except Exception:
         return None
     return found if found in _INT64 else None
@@ -135,7 +135,7 @@ def whole(value: Any) -> int | None:
 def take_step(labels: dict[str, Any]) -> int | None:
     """Take the training step out of labels, when they name one."""
     step = labels.get("step")
-    if step.__class__ is int and step in _INT64:
+    if type(step) is int and step in _INT64:
         del labels["step"]
         return step
     return None
@@ -143,7 +143,7 @@ def take_step(labels: dict[str, Any]) -> int | None:
 
 def text(value: Any) -> str:
     """A label's or a tag's value as text."""
-    if value.__class__ is str:
+    if type(value) is str:
         return value
     if value is True or value is False:
         return "true" if value else "false"

@@ -184,6 +184,7 @@ def _export(shipment: Shipment) -> None:
     elif isinstance(sink, FileSink):
         told["RL_INSIGHT_DIR"] = str(sink.path.parent)
     for variable, value in told.items():
+        value = value.encode("utf-8", "replace").decode().replace("\0", "")
         if value and variable not in os.environ:
             os.environ[variable] = _exported[variable] = value
 
