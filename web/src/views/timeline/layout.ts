@@ -1,0 +1,200 @@
+// From the server's tracks to rectangles: which row of its lane an interval lies in, and what is under the pointer.
+
+import type { Lane, Part, TimelineAnswer } from "$lib/types";
+
+export interface Item {
+  /** Epoch ms. */
+  from: number;
+  to: number;
+  name: number;
+  part: Part;
+  /** Row below the lane's state; 0 is the state itself. */
+  row: number;
+  /** How many intervals it stands for. */
+  n: number;
+  /** The share of its width that they cover; 1 for a single interval. */
+  cover: number;
+  /** Null for a block of several. */
+  seq: number | null;
+  bad: boolean;
+  open: boolean;
+}
+
+export interface LaneItems {
+  states: Item[];
+  /** Everything else, by start; rows are filled from 1. */
+  spans: Item[];
+  rows: number;
+}
+
+/** Outer parts first, so that a session lies above its turns and these above their phases. */
+const ORDER: Record<Part, number> = { state: 0, task: 1, session: 2, turn: 3, phase: 4, "": 5 };
+
+export const MOST_ROWS = 6;
+
+export function laneKey(lane: Pick<Lane, "proc" | "lane">): string {
+  return `${encodeURIComponent(lane.proc)}~${encodeURIComponent(lane.lane)}`;
+}
+
+/** Decodes an answer for the lanes that were asked for, in their order. */
+export function decode(answer: TimelineAnswer, lanes: readonly string[], now: number): Map<string, LaneItems> {
+  const found = new Map<string, LaneItems>();
+  const of = (nr: number): LaneItems | undefined => {
+    const key = lanes[nr];
+    if (key === undefined) return undefined;
+    let items = found.get(key);
+    if (!items) found.set(key, (items = { states: [], spans: [], rows: 0 }));
+    return items;
+  };
+  lanes.forEach((_, nr) => of(nr));
+  for (const track of answer.tracks) {
+    const items = of(track.lane);
+    if (!items) continue;
+    const into = track.part === "state" ? items.states : items.spans;
+    const block = track.what === "blocks";
+    for (let at = 0; at < track.name.length; at += 1) {
+      const start = track.start[at] ?? 0;
+      const size = track.size[at] ?? 0;
+      const from = answer.from + (block ? start * answer.block_ms : start / 1000);
+      into.push({
+        from,
+        to: from + (block ? answer.block_ms : size / 1000),
+        name: track.name[at] ?? 0,
+        part: track.part,
+        row: 0,
+        n: block ? size : 1,
+        cover: block ? (track.more[at] ?? 100) / 100 : 1,
+        seq: block ? null : (track.more[at] ?? null),
+        bad: track.bad[at] === 1,
+        open: false,
+      });
+    }
+  }
+  for (const one of answer.open) {
+    const items = of(one.nr);
+    if (!items) continue;
+    const item: Item = { from: one.start, to: Math.max(one.start, now), name: one.name, part: one.part, row: 0, n: 1, cover: 1, seq: one.seq, bad: false, open: true };
+    (one.part === "state" ? items.states : items.spans).push(item);
+  }
+  for (const items of found.values()) place(items);
+  return found;
+}
+
+/** Gives every span the first free row below what encloses it; what only repeats the state above is left out. */
+export function place(items: LaneItems): void {
+  items.states.sort((a, b) => a.from - b.from);
+  const shown = items.spans.filter((span) => !repeats(span, items.states));
+  shown.sort((a, b) => a.from - b.from || ORDER[a.part] - ORDER[b.part] || b.to - a.to);
+  const ends: number[] = [];
+  for (const span of shown) {
+    // Clocks tick in ns but arrive in µs: an interval may end a hair after its neighbour begins.
+    const free = ends.findIndex((end) => end <= span.from + 0.002);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = span.open ? Infinity : span.to;
+    span.row = Math.min(row + 1, MOST_ROWS);
+  }
+  items.spans = shown;
+  items.rows = Math.min(ends.length, MOST_ROWS);
+}
+
+function repeats(span: Item, states: readonly Item[]): boolean {
+  if (states.length === 0) return false;
+  const at = lastBefore(states, span.from + 0.5);
+  for (let index = at; index >= Math.max(0, at - 1); index -= 1) {
+    const state = states[index];
+    if (!state || state.name !== span.name) continue;
+    if (span.n > 1 || state.n > 1) return state.seq === null && span.seq === null;
+    const slack = Math.max(0.5, (state.to - state.from) * 0.05);
+    return Math.abs(state.from - span.from) <= slack && (span.open || Math.abs(state.to - span.to) <= slack);
+  }
+  return false;
+}
+
+/** The index of the last item that begins at or before `ts`; -1 when none does. */
+export function lastBefore(items: readonly Item[], ts: number): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((items[middle] as Item).from <= ts) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** What lies at a moment in a row, allowing for a pointer that is a little off. */
+export function itemAt(items: LaneItems, row: number, ts: number, slack: number): Item | null {
+  const list = row === 0 ? items.states : items.spans;
+  let best: Item | null = null;
+  let distance = slack;
+  for (const item of list) {
+    if (item.from - slack > ts) break;
+    if (row !== 0 && item.row !== row) continue;
+    if (item.to + slack < ts) continue;
+    const off = ts < item.from ? item.from - ts : ts > item.to ? ts - item.to : 0;
+    if (off <= distance) {
+      best = item;
+      distance = off;
+    }
+  }
+  return best;
+}
+
+export interface RowBox {
+  kind: "group" | "lane";
+  key: string;
+  lane?: Lane;
+  role: string;
+  count: number;
+  top: number;
+  height: number;
+}
+
+export interface Sizes {
+  group: number;
+  state: number;
+  span: number;
+  gap: number;
+}
+
+/** Where every lane lies, under the heading of its role. */
+export function stack(lanes: readonly Lane[], closed: ReadonlySet<string>, rowsOf: (key: string) => number, sizes: Sizes, headings: boolean): RowBox[] {
+  const boxes: RowBox[] = [];
+  const counts = new Map<string, number>();
+  for (const lane of lanes) counts.set(lane.role ?? "", (counts.get(lane.role ?? "") ?? 0) + 1);
+  let top = 0;
+  const seen = new Set<string>();
+  for (const lane of lanes) {
+    const role = lane.role ?? "";
+    if (headings && !seen.has(role)) {
+      seen.add(role);
+      boxes.push({ kind: "group", key: `role ${role}`, role, count: counts.get(role) ?? 0, top, height: sizes.group });
+      top += sizes.group;
+    }
+    if (headings && closed.has(role)) continue;
+    const key = laneKey(lane);
+    const height = (lane.states > 0 || lane.spans + lane.running === 0 ? sizes.state : 0) + rowsOf(key) * sizes.span + sizes.gap;
+    boxes.push({ kind: "lane", key, lane, role, count: 1, top, height: Math.max(height, sizes.state + sizes.gap) });
+    top += Math.max(height, sizes.state + sizes.gap);
+  }
+  return boxes;
+}
+
+/** The boxes that `height` pixels from `top` touch. */
+export function inView(boxes: readonly RowBox[], top: number, height: number): RowBox[] {
+  return boxes.filter((box) => box.top < top + height && box.top + box.height > top);
+}
+
+/** The next item of a lane's row after (or before) one; states follow states, spans those of their row and name. */
+export function neighbour(items: LaneItems, seq: number, forward: boolean): Item | null {
+  for (const list of [items.states, items.spans]) {
+    const at = list.findIndex((item) => item.seq === seq);
+    if (at < 0) continue;
+    const row = (list[at] as Item).row;
+    for (let next = at + (forward ? 1 : -1); next >= 0 && next < list.length; next += forward ? 1 : -1) {
+      const item = list[next] as Item;
+      if (item.seq !== null && item.row === row) return item;
+    }
+  }
+  return null;
+}
