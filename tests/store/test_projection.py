@@ -1,7 +1,7 @@
 """Lines become rows: all of them, with every field, under their run, whatever the lines hold."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -204,8 +204,10 @@ BASE = b'"kind":"gauge","proc":"p","seq":1,"ts":1,"name":"n","value":1'
 
 
 @pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store.open(tmp_path_factory.mktemp("data"))
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    store = Store.open(tmp_path_factory.mktemp("data"))
+    yield store
+    store.close()
 
 
 @given(raw_lines())
@@ -237,6 +239,7 @@ def test_whatever_the_collector_accepts_the_store_takes(empty_store: Store, raw:
         "SELECT table_name FROM duckdb_tables() WHERE NOT temporary AND table_name <> 'meta'"
     ).fetchall():
         cursor.execute(f"DELETE FROM {table}")
+    cursor.close()
     projection = Projection(empty_store)
     result = projection.project(Chunk(body, Position(1, 0), Position(1, len(body))))
     projection.close()

@@ -51,7 +51,6 @@ class Projector:
         self._chunk_bytes = chunk_bytes
         # Held while the store is written to: by chunks, by retention, by the deletion of a run.
         self._writing = threading.RLock()
-        self._projection = Projection(store)
         self._position = store.position(LOG)
         self._lines = self._unreadable = 0
         self._caught_up = time.monotonic()
@@ -63,6 +62,7 @@ class Projector:
         if self._position == START:
             seed_marks(store, log)
         finish_deletion(store, log)
+        self._projection = Projection(store)
 
     @property
     def position(self) -> Position:
@@ -117,6 +117,7 @@ class Projector:
             with self._writing:
                 # Rows first: killed in between, the segments are still there and go next time.
                 forget_segments(self._store, self._log, through)
+                self._projection.refresh()
             self._log.drop(through)
 
     def delete_run(self, run: str) -> Deleted:
@@ -126,7 +127,10 @@ class Projector:
             self.catch_up()
             self._position = max(self._position, Position(self._log.end.segment, 0))
             self._projection.advance(self._position)
-            return delete_run(self._store, self._log, run)
+            try:
+                return delete_run(self._store, self._log, run)
+            finally:
+                self._projection.refresh()
 
     def status(self) -> ProjectorStatus:
         """How far the store has come."""
@@ -181,10 +185,10 @@ class Projector:
             self._projection.close()
             if self._strikes:
                 self._store.reopen(anew=self._strikes >= _STRIKES)
-            self._projection = Projection(self._store)
             self._position = self._store.position(LOG)
             if self._position == START:
                 seed_marks(self._store, self._log)
+            self._projection = Projection(self._store)
 
     def _try(self, work: Callable[[], None]) -> None:
         try:

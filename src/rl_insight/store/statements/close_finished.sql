@@ -1,3 +1,2 @@
 -- A process that has finished has nothing open.
-DELETE FROM open_span
-WHERE proc IN (SELECT proc FROM incoming_process WHERE state = 'finished');
+DELETE FROM open_span WHERE proc IN (SELECT unnest($procs));

@@ -1,2 +1,2 @@
 -- The rows of a deleted run, as far as its deletion goes. {table} is one of the store's tables.
-DELETE FROM {table} WHERE segment <= $through AND list_contains($procs, proc);
+DELETE FROM {table} WHERE segment <= $through AND proc IN (SELECT unnest($procs));

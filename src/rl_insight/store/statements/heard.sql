@@ -1,5 +1,6 @@
--- Which processes does the chunk hold lines of, and which?
-CREATE OR REPLACE TEMP TABLE heard AS
-SELECT proc, min(seq) AS first_seq, max(seq) AS last_seq, count(*) AS lines, min(ts) AS first_ts, max(ts) AS last_ts
+-- Which kinds of line does the chunk hold, of which processes, from where to where, and how many that are no line?
+SELECT
+    kind, proc, min(seq), max(seq), count(*), min(ts), max(ts),
+    count(*) FILTER (proc IS NULL OR seq IS NULL OR ts IS NULL OR name IS NULL)
 FROM incoming
-GROUP BY proc;
+GROUP BY kind, proc;

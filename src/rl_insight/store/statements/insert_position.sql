@@ -1,2 +1,2 @@
 -- The first position of a source.
-INSERT INTO position SELECT $source, $segment, $offset WHERE $source NOT IN (SELECT source FROM position);
+INSERT INTO position VALUES ($source, $segment, $offset);

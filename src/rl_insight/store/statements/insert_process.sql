@@ -3,6 +3,4 @@ INSERT INTO process
 SELECT
     run, proc, seq, ts, name, schema, project, experiment, role, rank, node, host, pid, parent, started, heartbeat,
     coalesce(state, 'running'), clock_offset, versions, config_hash, aliases, labels, attrs, ts, ts, $segment
-FROM incoming_process
-WHERE proc NOT IN (SELECT proc FROM process)
-RETURNING proc;
+FROM process_lines($file);

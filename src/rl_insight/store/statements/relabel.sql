@@ -2,4 +2,4 @@
 UPDATE {table}
 SET run = process.run
 FROM process
-WHERE {table}.run = 'unknown' AND {table}.proc = process.proc AND list_contains($procs, {table}.proc);
+WHERE {table}.run = 'unknown' AND {table}.proc = process.proc AND {table}.proc IN (SELECT unnest($procs));

@@ -6,5 +6,5 @@ SET seq = said.seq, ts = said.ts, name = said.name, schema = said.schema, projec
     state = coalesce(said.state, 'running'), clock_offset = said.clock_offset, versions = said.versions,
     config_hash = said.config_hash, aliases = said.aliases, labels = said.labels, attrs = said.attrs,
     segment = $segment
-FROM incoming_process AS said
+FROM process_lines($file) AS said
 WHERE process.proc = said.proc;

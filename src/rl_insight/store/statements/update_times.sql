@@ -2,4 +2,4 @@
 UPDATE process
 SET first_ts = mark.first_ts, last_ts = mark.last_ts
 FROM mark
-WHERE process.proc = mark.proc AND process.proc IN (SELECT proc FROM heard);
+WHERE process.proc = mark.proc AND mark.proc IN (SELECT unnest($procs));
