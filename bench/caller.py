@@ -26,7 +26,7 @@ FLOOR_OF = {
 
 def caller(plan: Plan) -> list[Row]:
     """Nanoseconds of the caller's time, for each recording call and for the floors."""
-    amounts = [str(plan.pick(*pair)) for pair in ((9, 2), (15, 2), (2000, 200))]
+    amounts = [str(plan.pick(*pair)) for pair in ((9, 2), (25, 2), (2000, 200))]
     found = answer("bench.work.calls", "on", *amounts)
     off = answer("bench.work.calls", "off", *amounts)
     found |= {name: timing for name, timing in off.items() if name not in floors.LOOPS}

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+_BLOCK_NS = 1_000_000
+_FEWEST = 20
+
 
 class Timing(NamedTuple):
     """Nanoseconds a call: the median over repeats of each repeat's best block, the best and the median block."""
@@ -24,25 +27,31 @@ def time_calls(
     calls: int,
     before_block: Callable[[], object] = lambda: None,
 ) -> dict[str, Timing]:
-    """Time loops that are told how often to call. Every other repeat goes through them backwards.
+    """Time loops that are told how often to call: at most `calls` times a block. Every other repeat goes backwards.
 
-    The best block of a repeat is the one nobody else disturbed: neither the machine's other work nor the thread that
-    ships what was recorded. The median block shows what they add.
+    A block takes about as long for a slow call as for a fast one: the longer it is, the surer it is disturbed, and
+    slow libraries would be charged for their neighbours. The best block of a repeat is the one nobody disturbed:
+    neither the machine's other work nor the thread that ships what was recorded. The median block shows what they add.
     """
     bests: dict[str, list[float]] = {name: [] for name in loops}
     everything: dict[str, list[float]] = {name: [] for name in loops}
-    for loop in loops.values():
+    amounts: dict[str, int] = {}
+    for name, loop in loops.items():
         before_block()
         loop(calls)
+        before_block()
+        start = time.perf_counter_ns()
+        loop(_FEWEST)
+        amounts[name] = max(_FEWEST, min(calls, _BLOCK_NS * _FEWEST // (time.perf_counter_ns() - start)))
     for repeat in range(repeats):
         names = list(loops) if repeat % 2 == 0 else list(reversed(loops))
         for name in names:
-            loop, taken = loops[name], []
+            loop, amount, taken = loops[name], amounts[name], []
             for _ in range(blocks):
                 before_block()
                 start = time.perf_counter_ns()
-                loop(calls)
-                taken.append((time.perf_counter_ns() - start) / calls)
+                loop(amount)
+                taken.append((time.perf_counter_ns() - start) / amount)
             bests[name].append(min(taken))
             everything[name] += taken
     return {

@@ -77,7 +77,7 @@ def main() -> None:
                 with disabled("generate"):
                     pass
 
-        amounts = {"repeats": 2 if quick else 9, "blocks": 2 if quick else 15, "calls": 200 if quick else 2000}
+        amounts = {"repeats": 2 if quick else 9, "blocks": 2 if quick else 25, "calls": 200 if quick else 2000}
         rows = {name: timing.value for name, timing in time_calls({"disabled span": disabled_span}, **amounts).items()}
         tracer.configure(config, rank=0)
         tracer.register_task(1)

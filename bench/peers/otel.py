@@ -94,9 +94,9 @@ def main() -> None:
                 "count": count,
                 "sample": sample,
             },
-            repeats=2 if quick else 7,
-            blocks=2 if quick else 10,
-            calls=100 if quick else 500,
+            repeats=2 if quick else 9,
+            blocks=2 if quick else 25,
+            calls=100 if quick else 2000,
         ).items()
     }
     tracing.shutdown()

@@ -38,7 +38,7 @@ def main() -> None:
     found = time_calls(
         {"gauge": gauge, "gauge with a label": labelled, "count": count, "sample": sample},
         repeats=2 if quick else 9,
-        blocks=2 if quick else 15,
+        blocks=2 if quick else 25,
         calls=200 if quick else 2000,
     )
     about = f"prometheus_client {version('prometheus-client')}; keeps the last value only, no event, no time"
