@@ -114,7 +114,7 @@ def _items(depth: int, room: list[int], wanted: int) -> int:
 def number(value: Any) -> float | int | None:
     """`value` as a number, or None when it is not one. Tensors and arrays of one element are."""
     if type(value) in NUMBERS:
-        return value  # type: ignore[return-value]
+        return value  # type: ignore[no-any-return]
     try:
         if isinstance(value, (str, bytes, type(None))):
             return None

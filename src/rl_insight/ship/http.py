@@ -66,7 +66,7 @@ class HttpSink:
             return Ack(answer["accepted"], _whole(answer.get("duplicates")) or 0, _whole(answer.get("clock")))
         message = f"{self.url} answered {response.status}: {answer.get('error') or response.reason}"
         if response.status == 413:
-            raise TooLarge(message)
+            raise TooLarge(message, _whole(answer.get("limit")))
         # Only a collector that names the bad line has read the batch; a proxy's 400 says nothing about it.
         if response.status == 400 and "line" in answer:
             raise Refused(message)

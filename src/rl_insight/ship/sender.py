@@ -140,14 +140,14 @@ class Sender:
             if self._stopping and last_look and idle and self._packer.has_untold:
                 self._packer.finish()  # refused after the last packing: the packing thread is gone, so we may
                 continue
+            if idle and not (self._stopping and last_look):
+                self._send_now.wait(0.01 if self._stopping else 1.0)
+                self._send_now.clear()
+            elif not idle:
+                self._wait_for_retry()
             if self._stopping and ((idle and last_look) or time.monotonic() >= self._give_up_at):
                 self._leave_orphan()
                 return
-            if idle:
-                self._send_now.wait(0.01 if self._stopping else 1.0)
-                self._send_now.clear()
-            else:
-                self._wait_for_retry()
 
     def _send_one(self) -> bool:
         """Send the oldest batch; False when there is none."""
@@ -163,17 +163,17 @@ class Sender:
         except (TooLarge, Refused) as failed:
             self._cut_or_set_aside(batch, failed)
         else:
-            self._outbox.done(batch)
             self.sent += batch.lines
             self.duplicates += ack.duplicates
             self._succeeded()
-            self._most = min(self._most * 2, self._batch_bytes)
+            self._outbox.done(batch)  # last: whoever waits for it then finds the rest told
         return True
 
     def _succeeded(self) -> None:
         self._failures = 0
         self._retry_at = self._not_before = 0.0
         self.last_error = ""
+        self._most = min(self._most * 2, self._batch_bytes)
 
     def _timed_send(self, batch: Batch) -> Ack:
         began = time.monotonic_ns()
@@ -200,16 +200,22 @@ class Sender:
             self._send_now.wait(min(0.2, self._retry_at - now))
             self._send_now.clear()
 
-    def _cut_or_set_aside(self, batch: Batch, failed: Exception) -> None:
+    def _cut_or_set_aside(self, batch: Batch, failed: TooLarge | Refused) -> None:
         """Halve a batch until the one line is found that cannot be taken; keep that in a file."""
         if batch.lines > 1:
-            self._most = max(1, len(batch.body) // 2)
+            self._cut(batch, failed)
             return
         self.last_error = str(failed)
         kept = self._set_aside(batch)
         self._recorder.problem("refused", f"{failed}; the line was {kept}")
-        self._outbox.done(batch)
         self._packer.tell_lost(1, f"refused by the collector and {kept}")
+        self._outbox.done(batch)
+
+    def _cut(self, batch: Batch, failed: TooLarge | Refused) -> None:
+        self._most = max(1, len(batch.body) // 2)
+        if isinstance(failed, TooLarge) and failed.limit:
+            self._batch_bytes = max(1, min(self._batch_bytes, failed.limit))
+            self._most = self._batch_bytes if self._batch_bytes < len(batch.body) else self._most
 
     def _set_aside(self, batch: Batch) -> str:
         if self._spool_parent is None:
@@ -256,7 +262,7 @@ class Sender:
             return True
         except (TooLarge, Refused) as failed:
             if batch.lines > 1:
-                self._most = max(1, len(body) // 2)
+                self._cut(batch, failed)
                 return True
             kept = self._set_aside(batch)
             self._recorder.problem("refused", f"{failed}; the line, left by another process, was {kept}")
@@ -264,7 +270,6 @@ class Sender:
             self.sent += batch.lines
         self._orphan.advance(len(body))
         self._succeeded()
-        self._most = min(self._most * 2, self._batch_bytes)
         return True
 
     def _leave_orphan(self) -> None:

@@ -53,4 +53,8 @@ class Refused(Exception):
 
 
 class TooLarge(Exception):
-    """The batch must be cut smaller."""
+    """The batch must be cut smaller; to `limit` bytes, when the other side told."""
+
+    def __init__(self, message: str, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
