@@ -20,6 +20,12 @@ export const HUES: Record<string, Hue> = {
 };
 
 const WAIT: Hue = { dark: "#3a424e", light: "#c3cad3" };
+/** What only holds other work together: it frames, it is not work itself. */
+const FRAMES: [RegExp, Hue][] = [
+  [/^task$|^group$|^batch$/i, { dark: "#5f6f8a", light: "#8694ab" }],
+  [/^session$|^episode$|^trajectory$/i, { dark: "#75849d", light: "#9aa6ba" }],
+  [/^turn$/i, { dark: "#8d9ab0", light: "#b0bac9" }],
+];
 const NONE: Hue = { dark: "#5d6775", light: "#8d96a3" };
 
 /** Names of states that mean: nothing is done here, something is waited for. */
@@ -44,6 +50,7 @@ export function isWaiting(name: string): boolean {
 
 export function colourOf(name: string, theme: Theme): string {
   if (isWaiting(name)) return WAIT[theme];
+  for (const [pattern, hue] of FRAMES) if (pattern.test(name)) return hue[theme];
   for (const [pattern, hue] of KNOWN) if (pattern.test(name)) return HUES[hue]?.[theme] ?? NONE[theme];
   return HUES[SPARE[hash(name) % SPARE.length] ?? "blue"]?.[theme] ?? NONE[theme];
 }

@@ -4,7 +4,7 @@ import { colourOf, ERROR, inkOn, type Theme } from "$lib/colour";
 import type { TimelineSummary } from "$lib/types";
 import type { TimeScale, Tick } from "$lib/time";
 import type { Range } from "$lib/url";
-import type { Item, LaneItems, RowBox, Sizes } from "./layout";
+import { MOST_ROWS, type Item, type LaneItems, type RowBox, type Sizes } from "./layout";
 
 export interface Paint {
   theme: Theme;
@@ -133,7 +133,7 @@ function drawItems(
       for (let stripe = x + wide - 5; stripe > Math.max(x, x + wide - 24); stripe -= 6) context.fillRect(stripe, y, 2, high);
       last = "";
     }
-    if (wide > 34 && high >= 11 && !dim && item.n === 1) {
+    if (wide > 34 && high >= 11 && !dim && item.n === 1 && item.row < MOST_ROWS) {
       const name = scene.names[item.name] ?? "";
       const room = Math.floor((wide - 8) / 6);
       context.fillStyle = inks[item.name] ?? paint.ink;

@@ -76,38 +76,31 @@ export function decode(answer: TimelineAnswer, lanes: readonly string[], now: nu
     const item: Item = { from: one.start, to: Math.max(one.start, now), name: one.name, part: one.part, row: 0, n: 1, cover: 1, seq: one.seq, bad: false, open: true };
     (one.part === "state" ? items.states : items.spans).push(item);
   }
-  for (const items of found.values()) place(items);
+  for (const items of found.values()) place(items, answer.block_ms);
   return found;
 }
 
-/** Gives every span the first free row below what encloses it; what only repeats the state above is left out. */
-export function place(items: LaneItems): void {
+/** Gives every span the first free row below what encloses it; phases that only repeat the states above are left out. */
+export function place(items: LaneItems, block = 0): void {
   items.states.sort((a, b) => a.from - b.from);
-  const shown = items.spans.filter((span) => !repeats(span, items.states));
+  const states = new Set(items.states.map((one) => one.name));
+  const repeated = states.size > 0 && items.spans.every((one) => one.part !== "phase" || states.has(one.name));
+  const shown = repeated ? items.spans.filter((one) => one.part !== "phase") : items.spans;
   shown.sort((a, b) => a.from - b.from || ORDER[a.part] - ORDER[b.part] || b.to - a.to);
-  const ends: number[] = [];
+  const rows: Item[] = [];
   for (const span of shown) {
-    // Clocks tick in ns but arrive in µs: an interval may end a hair after its neighbour begins.
-    const free = ends.findIndex((end) => end <= span.from + 0.002);
-    const row = free < 0 ? ends.length : free;
-    ends[row] = span.open ? Infinity : span.to;
+    const free = rows.findIndex((last) => {
+      // What a block stands for lies somewhere in it, so it may share its row with its neighbours. Single intervals
+      // arrive in µs: one may end a hair after the next begins.
+      const slack = last.seq === null || span.seq === null ? block * 1.01 : 0.002;
+      return !last.open && last.to <= span.from + slack;
+    });
+    const row = free < 0 ? rows.length : free;
+    rows[row] = span;
     span.row = Math.min(row + 1, MOST_ROWS);
   }
   items.spans = shown;
-  items.rows = Math.min(ends.length, MOST_ROWS);
-}
-
-function repeats(span: Item, states: readonly Item[]): boolean {
-  if (states.length === 0) return false;
-  const at = lastBefore(states, span.from + 0.5);
-  for (let index = at; index >= Math.max(0, at - 1); index -= 1) {
-    const state = states[index];
-    if (!state || state.name !== span.name) continue;
-    if (span.n > 1 || state.n > 1) return state.seq === null && span.seq === null;
-    const slack = Math.max(0.5, (state.to - state.from) * 0.05);
-    return Math.abs(state.from - span.from) <= slack && (span.open || Math.abs(state.to - span.to) <= slack);
-  }
-  return false;
+  items.rows = Math.min(rows.length, MOST_ROWS);
 }
 
 /** The index of the last item that begins at or before `ts`; -1 when none does. */
