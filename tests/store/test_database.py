@@ -75,6 +75,15 @@ def test_an_answer_has_a_limit_and_says_when_it_was_cut(machine: Machine, mixed:
     assert machine.store.rows("SELECT 1 AS a WHERE $x = 1", {"x": 1}, limit=1).dicts() == [{"a": 1}]
 
 
+def test_times_come_back_as_text(machine: Machine, mixed: Mixed) -> None:
+    machine.take(mixed(2))
+    table = machine.store.rows(
+        "-- when?\nSELECT seq, to_timestamp(ts / 1e3) AS moment, moment FROM point ORDER BY seq;\n", limit=5
+    )
+    assert table.columns == ["seq", "moment", "moment"]
+    assert table.rows == [(2, "1970-01-01 00:00:01.002+00", "1970-01-01 00:00:01.002+00")]
+
+
 def test_a_question_that_takes_too_long_is_given_up(machine: Machine) -> None:
     with pytest.raises(TimeoutError, match="longer than"):
         machine.store.rows("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b", timeout=0.2)
