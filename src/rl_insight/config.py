@@ -180,10 +180,16 @@ def convert(settings: Mapping[str, Any], into: type[T]) -> T:
     """Check plain settings; an unknown key is answered with the nearest known one."""
     _check_keys(settings, into, "")
     try:
-        return msgspec.convert(settings, into, strict=False)
+        return msgspec.convert(_said(settings), into, strict=False)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at ")
         raise ConfigError(f"setting {path.strip('`').removeprefix('$.') or '?'}: {problem}") from None
+
+
+def _said(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what says nothing: a section of a YAML file with all its settings commented out is None."""
+    said = {key: value for key, value in settings.items() if value is not None}
+    return {key: _said(value) if isinstance(value, Mapping) else value for key, value in said.items()}
 
 
 def data_dir(config: Config | None = None) -> Path:

@@ -62,7 +62,7 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
-class Weird(str, enum.Enum):  # noqa: UP042 -- the older form is what is tested
+class Weird(str, enum.Enum):
     A = "a"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from recorded import run_python
 
-HEAVY = "duckdb starlette uvicorn ray opentelemetry omegaconf typer rich numpy pandas prometheus_client torch".split()
+HEAVY = ["duckdb", "starlette", "uvicorn", "ray", "opentelemetry", "omegaconf", "typer", "rich", "numpy", "pandas"]
 
 CHECK = f"""
 import sys

@@ -21,7 +21,7 @@ def test_the_process_line_is_first_and_says_who_records() -> None:
     ) as lines:
         insight.metric_gauge("x", 1)
         first = lines()[0]
-    assert (first["kind"], first["seq"], first["state"] if "state" in first else "running") == ("process", 1, "running")
+    assert (first["kind"], first["seq"], first.get("state", "running")) == ("process", 1, "running")
     expected = {"run": "r1", "project": "math", "experiment": "grpo", "role": "actor", "rank": 3, "node": "n1"}
     assert {key: first[key] for key in expected} == expected
     assert first["labels"] == {"rack": "7"}

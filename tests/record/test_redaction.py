@@ -1,4 +1,4 @@
-"""What never leaves the process: secrets by key and by value, text that nobody opted in to, and what a hook takes out."""
+"""What never leaves the process: secrets by key and by value, text nobody opted in to, what a hook takes out."""
 
 from collections.abc import Callable
 from typing import Any

@@ -18,7 +18,8 @@ FAST = {"enabled": True, "interval": 0.05}
 SAMPLE = """
 import sys, time
 import rl_insight as insight
-insight.init(run=sys.argv[1], config={"resources": {"enabled": True, "interval": 0.05}, "ship": {"flush_interval": 0.02}})
+config = {"resources": {"enabled": True, "interval": 0.05}, "ship": {"flush_interval": 0.02}}
+insight.init(run=sys.argv[1], config=config)
 time.sleep(60)
 """
 

@@ -215,7 +215,8 @@ def test_the_next_process_delivers_what_a_killed_one_left(listener: Listener, se
     code = """
 import sys, time
 import rl_insight as insight
-insight.init(run="r0", config={"server": {"url": sys.argv[1]}, "ship": {"spool_dir": sys.argv[2], "flush_interval": 0.02}})
+ship = {"spool_dir": sys.argv[2], "flush_interval": 0.02}
+insight.init(run="r0", config={"server": {"url": sys.argv[1]}, "ship": ship})
 for number in range(500):
     insight.metric_gauge("x", number)
 while insight.status().spooled_bytes < 40_000 or insight.status().buffered < 501:
@@ -287,7 +288,8 @@ def test_the_spool_of_a_living_process_is_left_alone(listener: Listener, send_to
     code = """
 import sys, time
 import rl_insight as insight
-insight.init(run="r0", config={"server": {"url": sys.argv[1]}, "ship": {"spool_dir": sys.argv[2], "flush_interval": 0.02}})
+ship = {"spool_dir": sys.argv[2], "flush_interval": 0.02}
+insight.init(run="r0", config={"server": {"url": sys.argv[1]}, "ship": ship})
 insight.metric_gauge("x", 1)
 while not insight.status().spooled_bytes:
     time.sleep(0.01)
