@@ -8,13 +8,17 @@ import typer
 
 from rl_insight.cli.demo import demo
 from rl_insight.cli.doctor import doctor
+from rl_insight.cli.hotspots import hotspots
 from rl_insight.cli.open import open_folder
 from rl_insight.cli.query import query
 from rl_insight.cli.rebuild import rebuild
 from rl_insight.cli.runs import runs_app
 from rl_insight.cli.schema import schema
 from rl_insight.cli.server import server_app
+from rl_insight.cli.sessions import session, sessions
+from rl_insight.cli.steps import steps
 from rl_insight.cli.tail import tail
+from rl_insight.cli.top import top
 from rl_insight.cli.verify import verify
 
 app = typer.Typer(
@@ -49,6 +53,11 @@ app.command("open")(open_folder)
 app.command()(query)
 app.command()(tail)
 app.add_typer(runs_app, name="runs")
+app.command()(top)
+app.command()(steps)
+app.command()(sessions)
+app.command()(session)
+app.command()(hotspots)
 app.command()(verify)
 app.command()(rebuild)
 app.command()(schema)

@@ -9,7 +9,7 @@ import msgspec
 from rl_insight.read.about import LATEST, about
 from rl_insight.read.compose import records
 from rl_insight.read.rows import Rows
-from rl_insight.read.selection import Selection, Spans, choose
+from rl_insight.read.selection import Selection, Spans, choose, pooled
 
 # Beyond so many spans, the tree is that of a sample of whole traces.
 SAMPLED_ABOVE = 100_000
@@ -56,7 +56,7 @@ def flame(
     params = {**this.params, **chosen.params}
     (size,) = records(source, "scope_size", params, fills)
     sample = -(-size["spans"] // sampled_above) or 1
-    rows = records(source, "flame", {**params, "sample": sample, "most": PATHS}, fills)
+    rows = records(source, "flame", {**params, "sample": sample, "most": PATHS}, {**fills, **pooled(sample)})
     return Flame(this.run, this.at_ms, chosen.spans, size["spans"], 1 / sample, tree(rows, nodes, sample))
 
 

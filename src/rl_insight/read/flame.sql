@@ -1,11 +1,14 @@
--- Through which names does time flow, from the outermost span inwards? Of one in $sample traces, each whole.
+-- Through which names does time flow, from the outermost span inwards?
+-- The fill 'pool' is a sample of whole traces, or nothing, and 'from' what to read: that sample or all spans.
 WITH RECURSIVE
 -- include worker
+/*pool*/
 scoped AS MATERIALIZED (
-    SELECT id, parent, coalesce(part, 'span') || ' ' || span.name AS key, dur, status IN ('error', 'timeout') AS failed, ts, ts + dur AS ended
-    FROM span /*joined*/
-    WHERE run = $run AND part IS DISTINCT FROM 'state' AND id IS NOT NULL
-        AND ($sample = 1 OR hash(trace) % $sample = 0) /*where*/
+    SELECT
+        id, parent, coalesce(part, 'span') || ' ' || span.name AS key, dur,
+        coalesce(status IN ('error', 'timeout'), false) AS failed, ts, ts + dur AS ended
+    FROM /*from*/ /*joined*/
+    WHERE run = $run AND part IS DISTINCT FROM 'state' AND id IS NOT NULL /*where*/
 ),
 covered AS (
     SELECT
@@ -14,7 +17,11 @@ covered AS (
     FROM scoped WHERE scoped.parent IS NOT NULL
 ),
 by_parent AS (
-    SELECT outer_span.id, sum(greatest(0, least(covered.ended, outer_span.ended) - greatest(covered.ts, coalesce(before, 0), outer_span.ts))) AS cover
+    SELECT
+        outer_span.id,
+        sum(greatest(
+            0, least(covered.ended, outer_span.ended) - greatest(covered.ts, coalesce(before, 0), outer_span.ts)
+        )) AS cover
     FROM covered JOIN scoped AS outer_span ON covered.parent = outer_span.id
     GROUP BY outer_span.id
 ),

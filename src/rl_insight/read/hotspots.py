@@ -10,7 +10,7 @@ from rl_insight.read.about import LATEST, about
 from rl_insight.read.compose import records
 from rl_insight.read.rows import Rows
 from rl_insight.read.search import BadSearch
-from rl_insight.read.selection import Chosen, Selection, Spans, choose
+from rl_insight.read.selection import Chosen, Selection, Spans, choose, pooled
 
 # Beyond so many spans, own times come from a sample of whole traces.
 SAMPLED_ABOVE = 300_000
@@ -132,7 +132,8 @@ def _own_times(source: Rows, rows: list[dict[str, Any]], params: dict[str, Any],
             "first_ns": min(row["first_ns"] for row in inner),
             "last_ns": max(row["last_ns"] for row in inner),
         }
-        for row in records(source, "self_times", {**params, **bounds}, fills):
+        pool = pooled(params["sample"], ", attrs" if "attrs" in fills["by"] else "")
+        for row in records(source, "self_times", {**params, **bounds}, {**pool, **fills}):
             key = (row["name"], row["part"], row["by"])
             found[key] = row["self_s"] / row["total_s"] if row["total_s"] else 0.0
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rl_insight.read.about import About
+from rl_insight.read.compose import part
 from rl_insight.read.rows import Rows
 from rl_insight.read.search import BadSearch
 from rl_insight.read.steps import latest, trainers
@@ -82,3 +83,10 @@ def choose(source: Rows, this: About, asked: Selection) -> Chosen:
         joined,
         {key: value for key, (_, value) in used.items()},
     )
+
+
+def pooled(sample: int, attributes: str = "") -> dict[str, str]:
+    """Fills that read all spans, or all spans of one in `sample` traces."""
+    if sample <= 1:
+        return {"pool": "", "from": "span"}
+    return {"pool": part("trace_pool").replace("/*attributes*/", attributes), "from": "pool AS span"}

@@ -1,17 +1,18 @@
--- How much of each stage is its own time, that no child covers? Of one in $sample traces, each whole.
+-- How much of each stage is its own time, that no child covers?
+-- The fill 'pool' is a sample of whole traces, or nothing, and 'from' what to read: that sample or all spans.
 WITH
 -- include worker
+/*pool*/
 parent AS MATERIALIZED (
     SELECT id, span.name, coalesce(part, 'span') AS part, /*by*/ AS "by", ts, ts + dur AS ended
-    FROM span /*joined*/
-    WHERE run = $run AND part IS DISTINCT FROM 'state' AND ($sample = 1 OR hash(trace) % $sample = 0) /*where*/
+    FROM /*from*/ /*joined*/
+    WHERE run = $run AND part IS DISTINCT FROM 'state' /*where*/
 ),
 child AS (
     -- Children need not be in scope themselves: what another process or a stage of another name did is no own time either.
     SELECT span.parent, span.ts, span.ts + span.dur AS ended
-    FROM span
+    FROM /*from*/
     WHERE run = $run AND span.parent IN (SELECT id FROM parent) AND ts >= $first_ns AND ts <= $last_ns
-        AND ($sample = 1 OR hash(trace) % $sample = 0)
 ),
 covered AS (
     SELECT
@@ -20,7 +21,9 @@ covered AS (
     FROM child
 ),
 by_parent AS (
-    SELECT parent.id, sum(greatest(0, least(covered.ended, parent.ended) - greatest(covered.ts, coalesce(before, 0), parent.ts))) AS cover
+    SELECT
+        parent.id,
+        sum(greatest(0, least(covered.ended, parent.ended) - greatest(covered.ts, coalesce(before, 0), parent.ts))) AS cover
     FROM covered JOIN parent ON covered.parent = parent.id
     GROUP BY parent.id
 )
