@@ -4,10 +4,35 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format bench bench-peers docs clean
+.PHONY: demo page screenshots test lint format bench bench-peers docs clean lint-page
 
-demo: $(STAMP)
+NPM := $(shell command -v npm)
+PAGE := src/rl_insight/serve/static/index.html
+MODULES := web/node_modules/.package-lock.json
+
+demo: $(STAMP) page
 	$(BIN)/rl-insight demo
+
+# The page is built when its sources are newer. Without Node the server runs all the same and says how to get it.
+ifdef NPM
+page: $(PAGE)
+
+$(MODULES): web/package-lock.json
+	cd web && $(NPM) ci --silent
+	touch $@
+
+$(PAGE): $(MODULES) $(shell find web/src web/public web/index.html web/vite.config.ts -type f 2>/dev/null)
+	cd web && $(NPM) run --silent build -- --logLevel warn
+
+# Pictures of every view, dark and light, of a demo run of its own: docs/pictures/.
+screenshots: $(STAMP) page
+	$(BIN)/python -m tools.screenshots
+else
+page:
+	@echo "no Node here: the page is not built, everything else works. Node 20 or newer builds it." >&2
+
+screenshots: page
+endif
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(TESTS)
@@ -16,6 +41,14 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+ifdef NPM
+	$(MAKE) --no-print-directory lint-page
+else
+	@echo "no Node here: the page's sources are not checked" >&2
+endif
+
+lint-page: $(MODULES)
+	cd web && $(NPM) run --silent lint && $(NPM) run --silent check && $(NPM) run --silent test
 
 format: $(STAMP)
 	$(BIN)/ruff format .
@@ -31,7 +64,7 @@ docs: $(STAMP)
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:
-	rm -rf $(VENV) .bench-venvs dist build .hypothesis .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .bench-venvs dist build .hypothesis .mypy_cache .ruff_cache .pytest_cache web/node_modules src/rl_insight/serve/static
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
