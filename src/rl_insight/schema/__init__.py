@@ -1,5 +1,6 @@
 """The line format: what a recorded line may say, in which version, and how it is encoded and checked."""
 
+from rl_insight.schema.codec import BadLine, decode_lines, encode_lines
 from rl_insight.schema.lines import (
     KINDS,
     SCHEMA_MAJOR,
@@ -19,7 +20,6 @@ from rl_insight.schema.lines import (
     Span,
     Status,
 )
-from rl_insight.schema.codec import BadLine, decode_lines, encode_lines
 
 __all__ = [
     "KINDS",
