@@ -139,6 +139,8 @@ export interface SessionStory {
   logs: SessionLog[];
   events: SessionEvent[];
   neighbours: Neighbour[];
+  /** What was said of its task. */
+  task_attrs?: Attrs | null;
   truncated: boolean;
 }
 

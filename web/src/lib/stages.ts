@@ -33,8 +33,8 @@ export function stageColour(stage: string, theme: Theme): string {
 }
 
 // Old weights are pale, the newest are full: lightness alone tells the order.
-const OLD: Record<Theme, [number, number, number]> = { dark: [38, 66, 108], light: [190, 213, 238] };
-const NEW: Record<Theme, [number, number, number]> = { dark: [124, 196, 255], light: [24, 92, 172] };
+const OLD: Record<Theme, [number, number, number]> = { dark: [54, 92, 148], light: [176, 204, 235] };
+const NEW: Record<Theme, [number, number, number]> = { dark: [140, 205, 255], light: [24, 92, 172] };
 
 /** The colour of generation with one weight version among those from `oldest` to `newest`. */
 export function versionColour(version: number | null, oldest: number, newest: number, theme: Theme): string {

@@ -24,5 +24,7 @@ test("the pace says who is too slow", () => {
   expect(told(queue([0, 0, 0, 0, 0, 0]))).toContain("The trainer is faster");
   expect(told(queue([8, 9, 9, 9, 9, 9]))).toContain("Producers are faster");
   expect(told(queue([8, 9, 9, 9, 9, 9], 50))).toContain("throw 50 of 100 away");
+  expect(told(queue([8, 0, 4, 8, 1, 4, 8, 0, 4, 8]))).toContain("empties replay again and again");
+  expect(told(queue([4, 5, 9, 4, 5, 4, 3, 4]))).toContain("In pace");
   expect(pace({ queues: [] } as unknown as Flow)).toBeNull();
 });

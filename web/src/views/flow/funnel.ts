@@ -50,8 +50,11 @@ export function pace(flow: Flow): string | null {
   const depths = queue.depths.map((one) => one[1]);
   const middle = depths.slice(Math.floor(depths.length / 2));
   const mean = middle.reduce((sum, one) => sum + one, 0) / middle.length;
+  // A trainer that takes a batch at a time empties the queue and then waits for it to fill: it touches zero again and again.
+  const empty = middle.filter((one) => one <= 1).length / middle.length;
   if (queue.evicted > queue.put * 0.05) return `Producers are faster: ${queue.queue} had to throw ${queue.evicted} of ${queue.put} away`;
   if (queue.depth_max > 0 && mean > queue.depth_max * 0.7 && queue.depth_max > 5) return `Producers are faster: ${queue.queue} stays nearly full`;
   if (mean < 1) return `The trainer is faster: ${queue.queue} is mostly empty, so it waits`;
+  if (empty > 0.1) return `The trainer is faster: it empties ${queue.queue} again and again, and waits`;
   return `In pace: ${queue.queue} holds ${mean.toPrecision(2)} on average`;
 }

@@ -16,7 +16,8 @@ export function roleOf(worker: string): string {
   return worker.replace(/-\d+$/, "");
 }
 
-export function rolesNow(lanes: readonly LiveLane[]): RoleNow[] {
+/** While the run is live, a lane whose last state has ended is between states; afterwards its last state is what counts. */
+export function rolesNow(lanes: readonly LiveLane[], live: boolean): RoleNow[] {
   const roles = new Map<string, LiveLane[]>();
   for (const lane of lanes) {
     const role = roleOf(lane.worker);
@@ -26,7 +27,7 @@ export function rolesNow(lanes: readonly LiveLane[]): RoleNow[] {
     .map(([role, all]) => {
       const states = new Map<string, { state: string; lanes: number; wait: boolean; longest_s: number }>();
       for (const lane of all) {
-        const name = lane.lost ? "lost" : lane.open ? lane.state : "between states";
+        const name = lane.lost ? "lost" : lane.open || !live ? lane.state : "between states";
         const state = states.get(name) ?? { state: name, lanes: 0, wait: lane.wait, longest_s: 0 };
         state.lanes += 1;
         state.longest_s = Math.max(state.longest_s, lane.s);

@@ -65,12 +65,13 @@ test("the end is known only when somebody said how many steps there are", () => 
 
 test("ticks are round", () => {
   expect(niceTicks(1.3, 4)).toEqual([0.5, 1]);
+  expect(niceTicks(0.88, 4)).toEqual([0.25, 0.5, 0.75]);
   expect(niceTicks(0, 4)).toEqual([]);
 });
 
 test("a role's lanes are counted by state, and lost ones are not called waiting", () => {
   const lane = (worker: string, state: string, wait = false, lost = false) => ({ worker, proc: worker, lane: state, state, since: 0, s: 1, open: true, wait, lost }) as LiveLane;
-  const [rollout, trainer] = rolesNow([lane("rollout-0", "generate"), lane("rollout-1", "idle", true), lane("rollout-12", "idle", true, true), lane("trainer-0", "train")]);
+  const [rollout, trainer] = rolesNow([lane("rollout-0", "generate"), lane("rollout-1", "idle", true), lane("rollout-12", "idle", true, true), lane("trainer-0", "train")], true);
   expect(rollout).toMatchObject({ role: "rollout", lanes: 3, waiting: 1, lost: 1 });
   expect(trainer?.states).toEqual([{ state: "train", lanes: 1, wait: false, longest_s: 1 }]);
 });

@@ -36,7 +36,7 @@ export function niceTicks(highest: number, wanted: number): number[] {
   if (!(highest > 0)) return [];
   const raw = highest / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5, 10].find((one) => one * power >= raw) ?? 10) * power;
+  const step = ([1, 2, 2.5, 5, 10].find((one) => one * power >= raw) ?? 10) * power;
   const found: number[] = [];
   for (let n = 1; n * step <= highest * 1.0001; n += 1) found.push(n * step);
   return found;
