@@ -291,13 +291,14 @@ class Composer:
         return self._log(seq, (Log, stamp, message, "warning", "rl_insight", attrs, step, scope))
 
     def _mend(self, seq: int, record: Any, error: Exception) -> Line:
-        """Try once more with the name as text and the attributes plain, as they were not when the call was made."""
+        """Try once more with the name and all keys as text, which a call does not take the time to see to."""
         try:
             if record.__class__ is Span:
                 record.name = text(record.name)
                 record.attrs = plain_dict(record.attrs) if record.attrs else None
                 return self._span(seq, record)
-            return self._compose[record[0]](seq, (*record[:2], text(record[2]), *record[3:]))
+            rest = (plain_dict(field) if field.__class__ is dict else field for field in record[3:])
+            return self._compose[record[0]](seq, (*record[:2], text(record[2]), *rest))
         except Exception:
             return self._unmade(seq, record, error)
 

@@ -54,7 +54,11 @@ def record(
             known = ", ".join(STATUSES)
             recorder.problem("bad_outcome", f"fact {shown(name)}: outcome {shown(outcome)} is not one of {known}")
             attrs, outcome = {**attrs, "outcome": text(outcome)}, None
-        recorder.add((Fact, stamp, name, tags, op, attempt, peer, outcome, reason, attrs, recorder.step, current.get()))
+        fact = (Fact, stamp, name, tags, op, attempt, peer, outcome, reason, attrs, recorder.step, current.get())
+        if len(recorder.buffer) < recorder.limit:
+            recorder.buffer.append(fact)
+        else:
+            recorder.add(fact)
     except Exception as error:
         recorder.failed(error)
 

@@ -134,7 +134,7 @@ class Redactor:
             kept[name] = said
             if said is not value or name is not key:
                 changed = True
-        return kept if changed else attrs
+        return kept if changed or attrs.__class__ is not dict else attrs
 
     def value(self, key: str, value: Any) -> Any:
         """One value under its key, cleaned."""

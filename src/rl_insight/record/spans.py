@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from rl_insight.record.functions import F, wrap
 from rl_insight.record.recorder import current, monotonic, recorder
-from rl_insight.record.values import describe, own, plain_dict, settle, shown, take_step, text, whole
+from rl_insight.record.values import describe, own, settle, shown, take_step, text, whole
 from rl_insight.schema import Part, Status
 
 STATUSES = ("ok", "error", "timeout", "cancelled")
@@ -79,7 +79,10 @@ class Span(Struct, gc=False, eq=False):
         if recorder.open.pop(self.id, None) is None:
             recorder.announced.pop(self.id, None)
         if recorder.active:
-            recorder.add(self)
+            if len(recorder.buffer) < recorder.limit:
+                recorder.buffer.append(self)
+            else:
+                recorder.add(self)
 
     def _join(self, outer: Any) -> None:
         self.outer = outer
@@ -158,11 +161,9 @@ def trace_span(
     parent_carrier: Mapping[str, str] | None = None,
 ) -> Span:
     """Record an interval: with both times, one that is over; without, the body of a `with` or a function."""
-    span = Span(name)
     if not recorder.active:
-        if attributes is not None:  # made plain if this turns out to be a decorator
-            span.attrs = attributes if type(attributes) is dict else plain_dict(attributes)
-        return span
+        return Span(name, None, attributes)  # type: ignore[arg-type]  # made plain if it is a decorator
+    span = Span(name)
     try:
         if attributes is not None:
             span.attrs = own(attributes) or None

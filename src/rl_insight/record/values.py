@@ -17,10 +17,13 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def own(values: Any) -> dict[str, Any]:
-    """A copy of a caller's mapping, with only JSON values in it, that nobody else can change."""
+    """A copy of a caller's mapping, with only JSON values in it, that nobody else can change.
+
+    Keys are nearly always text; those of a plain dict that are not are found when the line is made.
+    """
     if type(values) is dict:
-        for key, value in values.items():
-            if type(value) not in SCALARS or type(key) is not str:
+        for value in values.values():
+            if type(value) not in SCALARS:
                 return plain_dict(values)
         return values.copy()
     return plain_dict(values)
