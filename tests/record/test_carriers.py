@@ -4,7 +4,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rl_insight as insight
@@ -94,6 +94,7 @@ def test_carriers_before_init_do_nothing() -> None:
         assert insight.current_span() is None
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["traceparent", "baggage", "Baggage"]), st.text(max_size=80)))
 def test_no_header_whatsoever_raises(headers: dict[str, str]) -> None:
     with recording() as lines:
