@@ -160,6 +160,14 @@ class SpanDetail(msgspec.Struct):
     attrs: msgspec.Raw
 
 
+class Beside(msgspec.Struct):
+    """An interval beside another: its seq, and when it was (epoch ms)."""
+
+    seq: int
+    start: float = msgspec.field(name="from")
+    end: float = msgspec.field(name="to")
+
+
 def lanes(source: Rows, run: str) -> Lanes:
     """All lanes of a run."""
     looked = about(source, run)
@@ -257,6 +265,13 @@ def span(source: Rows, run: str, proc: str, seq: int) -> SpanDetail | None:
         return None
     row = found[0]
     return SpanDetail(**{**row, "attrs": msgspec.Raw((row["attrs"] or "null").encode())})
+
+
+def beside(source: Rows, run: str, proc: str, seq: int, forward: bool) -> Beside | None:
+    """The next interval, or the previous one, of the same part on the lane of one."""
+    looked = about(source, run)
+    found = structs(source, "span_beside", Beside, {**looked.params, "proc": proc, "seq": seq, "forward": forward})
+    return found[0] if found else None
 
 
 def window(looked: About, since: float | None, until: float | None) -> tuple[int, int]:

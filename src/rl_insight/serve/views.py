@@ -23,6 +23,7 @@ from rl_insight.read.metrics import course as read_course
 from rl_insight.read.metrics import metrics as read_metrics
 from rl_insight.read.search import BadSearch
 from rl_insight.read.timeline import MOST_LANES
+from rl_insight.read.timeline import beside as read_beside
 from rl_insight.read.timeline import lanes as read_lanes
 from rl_insight.read.timeline import span as read_span
 from rl_insight.read.timeline import statistics as read_statistics
@@ -124,6 +125,18 @@ async def span(request: Request) -> Response:
     return await answer(request, ask)
 
 
+async def beside(request: Request) -> Response:
+    proc, seq = request.path_params["proc"], int(request.path_params["seq"])
+    which = request.path_params["which"]
+    if which not in ("next", "previous"):
+        raise Problem(404, f"ask for next or previous, not {which!r}")
+
+    def ask(store: Store) -> Any:
+        return {"interval": read_beside(store, run_of(request), proc, seq, which == "next")}
+
+    return await answer(request, ask)
+
+
 async def metrics(request: Request) -> Response:
     return await answer(request, lambda store: read_metrics(store, run_of(request)))
 
@@ -212,6 +225,7 @@ ROUTES = [
     Route("/api/v1/runs/{run}/timeline/summary", summary),
     Route("/api/v1/runs/{run}/timeline/statistics", statistics),
     Route("/api/v1/runs/{run}/timeline/spans/{proc}/{seq:int}", span),
+    Route("/api/v1/runs/{run}/timeline/spans/{proc}/{seq:int}/{which}", beside),
     Route("/api/v1/runs/{run}/metrics", metrics),
     Route("/api/v1/runs/{run}/metrics/{name:path}", metric),
     Route("/api/v1/runs/{run}/fleet", fleet),

@@ -13,7 +13,7 @@ export const HUES: Record<string, Hue> = {
   orange: { dark: "#f0a13a", light: "#d07c0b" },
   green: { dark: "#1f9e7a", light: "#12805f" },
   pink: { dark: "#d786b8", light: "#b8568f" },
-  yellow: { dark: "#efe06a", light: "#b9a400" },
+  yellow: { dark: "#efe06a", light: "#d9c526" },
   navy: { dark: "#5560c9", light: "#3b3f9e" },
   sky: { dark: "#9adcf2", light: "#58b4d4" },
   red: { dark: "#e5603c", light: "#c43d1a" },

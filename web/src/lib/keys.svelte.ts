@@ -1,6 +1,7 @@
 // The keyboard: who listens to which key, and the list of it for the help page and the palette.
 
 import { untrack } from "svelte";
+import { nameOf } from "$lib/keyname";
 
 export interface Binding {
   /** `w`, `Shift+F`, `Ctrl+k`, `/`, `Escape`. */
@@ -48,17 +49,6 @@ export function keys(bindings: () => Binding[]): void {
     const wanted = bindings();
     return untrack(() => keyboard.add(wanted));
   });
-}
-
-export function nameOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): string {
-  const key = event.key === " " ? "Space" : event.key;
-  const letter = key.length === 1 && key.toLowerCase() !== key.toUpperCase();
-  const parts = [];
-  if (event.ctrlKey || event.metaKey) parts.push("Ctrl");
-  if (event.altKey) parts.push("Alt");
-  // A shifted sign (`?`) is a key of its own; a shifted letter or arrow is not.
-  if (event.shiftKey && (letter || key.length > 1)) parts.push("Shift");
-  return [...parts, key].join("+");
 }
 
 function isTyping(target: EventTarget | null): boolean {

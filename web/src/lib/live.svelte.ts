@@ -17,6 +17,8 @@ class Live {
   /** Goes up whenever something was stored, or the link is back. */
   tick = $state(0);
   runs = $state.raw<Record<string, LiveRun>>({});
+  /** How often the server has asked for a token, or refused one. */
+  refusals = $state(0);
   #skew = 0;
   #started = false;
 
@@ -69,6 +71,7 @@ class Live {
       } catch (error) {
         if (error instanceof ApiError && error.status === 401) {
           this.link = "refused";
+          this.refusals += 1;
           return;
         }
         if (!(error instanceof ApiError) && !isAbort(error) && !(error instanceof TypeError)) throw error;

@@ -177,17 +177,3 @@ export function stack(lanes: readonly Lane[], closed: ReadonlySet<string>, rowsO
 export function inView(boxes: readonly RowBox[], top: number, height: number): RowBox[] {
   return boxes.filter((box) => box.top < top + height && box.top + box.height > top);
 }
-
-/** The next item of a lane's row after (or before) one; states follow states, spans those of their row and name. */
-export function neighbour(items: LaneItems, seq: number, forward: boolean): Item | null {
-  for (const list of [items.states, items.spans]) {
-    const at = list.findIndex((item) => item.seq === seq);
-    if (at < 0) continue;
-    const row = (list[at] as Item).row;
-    for (let next = at + (forward ? 1 : -1); next >= 0 && next < list.length; next += forward ? 1 : -1) {
-      const item = list[next] as Item;
-      if (item.seq !== null && item.row === row) return item;
-    }
-  }
-  return null;
-}
