@@ -64,7 +64,13 @@ def tree(rows: list[dict[str, Any]], nodes: int, scale: int = 1) -> Node:
     """Nest paths, largest first; those beyond `nodes` are added up as one child of the nearest node that is there."""
     root = Node("all", children=[])
     there: dict[tuple[str, ...], Node] = {(): root}
-    for row in sorted(rows, key=lambda row: (-row["total_s"], len(row["path"]))):
+    # What runs beside its parent may take longer than that: a path weighs as much as the heaviest below it.
+    weight: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        for length in range(1, len(row["path"]) + 1):
+            above = tuple(row["path"][:length])
+            weight[above] = max(weight.get(above, 0.0), row["total_s"])
+    for row in sorted(rows, key=lambda row: (-weight[tuple(row["path"])], len(row["path"]))):
         path = tuple(row["path"])
         above = path[:-1]
         while above not in there:

@@ -8,6 +8,7 @@ import msgspec
 
 from rl_insight.read.about import LATEST, about
 from rl_insight.read.compose import records
+from rl_insight.read.room import Room
 from rl_insight.read.rows import Rows
 from rl_insight.read.search import BadSearch
 from rl_insight.read.selection import Chosen, Selection, Spans, choose, pooled
@@ -167,6 +168,6 @@ def examples(source: Rows, run: str = LATEST, *, limit: int = 20, now: int | Non
     chosen = choose(source, this, Selection(**{"exact": True, **selection}))
     fills = {"joined": chosen.joined, "where": chosen.where}
     rows = records(source, "hotspot_examples", {**this.params, **chosen.params, "most": limit}, fills)
-    for row in rows:
-        row["attrs"] = msgspec.json.decode(row["attrs"]) if row["attrs"] else {}
-    return Examples(this.run, this.at_ms, chosen.spans, [msgspec.convert(row, Slow) for row in rows])
+    room = Room()
+    found = [msgspec.convert(room.opened(row), Slow) for row in rows]
+    return Examples(this.run, this.at_ms, chosen.spans, found)

@@ -78,6 +78,7 @@ class Overview(msgspec.Struct):
     steps: list[StepBrief]
     curves: Curves
     errors: list[Mishap]
+    steps_total: int | None = None
 
 
 def overview(source: Rows, run: str = LATEST, *, last: int = LAST, now: int | None = None) -> Overview:
@@ -92,7 +93,7 @@ def overview(source: Rows, run: str = LATEST, *, last: int = LAST, now: int | No
     recent = [step for step in steps[-10:] if step.tasks]
     tasks = sum(step.tasks or 0 for step in recent)
     open_now = records(source, "now_sessions", {**this.params, "most": 1, "usual_since": usual_since(source, this)})
-    curves = {row["curve"]: Curve(row["name"], row["points"]) for row in records(source, "curves", this.params)}
+    curves = {row["curve"]: msgspec.convert(row, Curve) for row in records(source, "curves", this.params)}
     duration = (this.last_ts - this.first_ts) / 1e9
     return Overview(
         this.run,
@@ -120,4 +121,5 @@ def overview(source: Rows, run: str = LATEST, *, last: int = LAST, now: int | No
         [msgspec.convert(step, StepBrief, from_attributes=True) for step in steps],
         Curves(**curves),
         structs(source, "errors", Mishap, this.params),
+        next((int(row["value"]) for row in records(source, "steps_total", this.params)), None),
     )

@@ -9,6 +9,7 @@ import msgspec
 
 from rl_insight.read.about import LATEST, about
 from rl_insight.read.compose import records
+from rl_insight.read.room import Room
 from rl_insight.read.rows import Rows
 from rl_insight.read.scope import Scope
 from rl_insight.read.sessions import Session, page_of
@@ -126,9 +127,10 @@ def session(source: Rows, session_id: str, run: str = LATEST, *, now: int | None
         raise NoSuchSession(f"nobody has recorded a session {session_id!r} in run {this.run!r}")
     (one,) = found
     params = {**this.params, "session": session_id, "task": one.task, "most": MOST}
-    spans = causal([_read(row, SpanOf) for row in records(source, "session_spans", params)])
-    facts = [_read(row, FactOf) for row in records(source, "session_facts", params)]
-    logs = [_read(row, LogOf) for row in records(source, "session_logs", params)]
+    room = Room()
+    spans = causal([msgspec.convert(room.opened(row), SpanOf) for row in records(source, "session_spans", params)])
+    facts = [msgspec.convert(room.opened(row), FactOf) for row in records(source, "session_facts", params)]
+    logs = [msgspec.convert(room.opened(row), LogOf) for row in records(source, "session_logs", params)]
     others = page_of(source, this, Scope(task=one.task), limit=NEIGHBOURS) if one.task is not None else []
     return SessionStory(
         this.run,
@@ -144,7 +146,7 @@ def session(source: Rows, session_id: str, run: str = LATEST, *, now: int | None
         logs,
         in_order(spans, facts, logs),
         [msgspec.convert(other, Neighbour, from_attributes=True) for other in others if other.session != one.session],
-        max(len(spans), len(facts), len(logs)) >= MOST,
+        room.full or max(len(spans), len(facts), len(logs)) >= MOST,
     )
 
 
@@ -178,10 +180,3 @@ def in_order(spans: list[SpanOf], facts: list[FactOf], logs: list[LogOf]) -> lis
     events += [Event(fact.at, "fact", index) for index, fact in enumerate(facts)]
     events += [Event(log.at, "log", index) for index, log in enumerate(logs)]
     return sorted(events, key=lambda event: event.at)
-
-
-def _read(row: dict[str, Any], into: Any) -> Any:
-    for key in ("attrs", "tags"):
-        if key in row:
-            row[key] = msgspec.json.decode(row[key]) if row[key] else {}
-    return msgspec.convert(row, into)
