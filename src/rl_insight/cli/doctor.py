@@ -83,7 +83,7 @@ def _server(folder: Path, url: str, chosen: config.Config) -> Iterator[tuple[Fin
     elif found is not None:
         client = Client(address.local_url(found), address.token(folder) if found.token else "", timeout=5.0)
     else:
-        files = chosen.ship.dir or config.HOME / "runs"
+        files = chosen.ship.dir or config.home() / "runs"
         yield (
             Finding(
                 "warning",
@@ -216,7 +216,7 @@ def _records(folder: Path, client: Client | None) -> Iterator[Finding]:
 
 
 def _spool(chosen: config.Config) -> Iterator[Finding]:
-    root = Path(chosen.ship.spool_dir).expanduser() if chosen.ship.spool_dir else config.HOME.expanduser() / "spool"
+    root = Path(chosen.ship.spool_dir).expanduser() if chosen.ship.spool_dir else config.home() / "spool"
     waiting = [path.stat() for path in root.rglob("*.jsonl") if path.is_file()] if root.is_dir() else []
     total = sum(about.st_size for about in waiting)
     if total:

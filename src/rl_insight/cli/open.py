@@ -103,4 +103,4 @@ def _catch_up(service: FolderService) -> None:
 
 def _cache(folder: Path) -> Path:
     digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-    return config.HOME.expanduser() / "opened" / f"{folder.name}-{digest}"
+    return config.home() / "opened" / f"{folder.name}-{digest}"
