@@ -49,6 +49,7 @@ class Trainer:
         self.rewards: list[float] = []
 
     def run(self) -> None:
+        insight.metric_gauge("total_steps", self.options.steps)
         for step in range(1, self.options.steps + 1):
             insight.set_step(step)  # everything this process records from here on belongs to the step
             started = time.monotonic()

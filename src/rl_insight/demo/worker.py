@@ -109,8 +109,9 @@ class Worker:
         insight.metric_count("rollout_tokens", len(turn), worker=str(self.rank))
         call = attempt.take(turn)
         if call is not None:
-            with doing("tool", lane, tool=call.tool):
+            with doing("tool", lane, tool=call.tool, arguments=[call.left, call.right]) as phase:
                 attempt.results.append(await self.use_tool(call))
+                phase.set(result=attempt.results[-1])
 
     async def use_tool(self, call: Call) -> int:
         if self.options.has("hung-session", self.version) and self.rank == FAULTY_WORKER and not self.hung:
