@@ -432,7 +432,7 @@ export interface Moment {
   open_sessions: number;
   open_tasks: number;
   suspects: number;
-  stages: { stage: string; sessions: number; oldest_s: number }[];
+  stages: { stage: string | null; sessions: number; oldest_s: number }[];
   sessions: LiveSession[];
   lanes: LiveLane[];
   lost: LostProcess[];

@@ -2,7 +2,8 @@
 
 import type { Flow, Moment, Overview, Stage, Step } from "$lib/answers";
 import { count, duration, percent } from "$lib/format";
-import type { Patch } from "$lib/url";
+import { inTimeline } from "$lib/places";
+import type { Patch, Range } from "$lib/url";
 
 export interface Insight {
   id: string;
@@ -30,7 +31,7 @@ export function insights(known: Known): Insight[] {
   return [
     ...lostProcesses(known),
     ...hungSessions(known),
-    ...stragglers(known.byWorker ?? []),
+    ...stragglers(known.byWorker ?? [], recentRange(known)),
     ...behindWeights(known),
     ...errors(known),
     ...zeroSpread(known),
@@ -75,8 +76,16 @@ function hungSessions({ moment }: Known): Insight[] {
   return told;
 }
 
+/** From the start of the newest steps to their end. */
+function recentRange({ steps }: Known): Range | null {
+  const recent = (steps ?? []).slice(-RECENT);
+  const from = recent.find((step) => step.start !== null)?.start ?? null;
+  const to = recent.findLast((step) => step.end !== null)?.end ?? null;
+  return from !== null && to !== null && to > from ? { from, to } : null;
+}
+
 /** A worker on which the same stage takes twice as long as on the others. */
-export function stragglers(stages: readonly Stage[]): Insight[] {
+export function stragglers(stages: readonly Stage[], when: Range | null = null): Insight[] {
   const byName = new Map<string, Stage[]>();
   for (const stage of stages) if (stage.by !== null && stage.count >= 5) byName.set(stage.name, [...(byName.get(stage.name) ?? []), stage]);
   const found: { times: number; insight: Insight }[] = [];
@@ -96,7 +105,7 @@ export function stragglers(stages: readonly Stage[]): Insight[] {
           title: `${one.by} is a straggler: ${name} takes ${times.toPrecision(2)}× as long`,
           detail: `half of them take more than ${duration(one.p50_s * 1000)} there, ${duration(usual * 1000)} on the others`,
           view: "timeline",
-          patch: { lane: one.by ?? "", q: `worker:${one.by}` },
+          patch: { ...(when ? inTimeline(when, 0.05) : {}), q: `process:${one.by}` },
         },
       });
     }
@@ -104,9 +113,11 @@ export function stragglers(stages: readonly Stage[]): Insight[] {
   return found.sort((a, b) => b.times - a.times).slice(0, 3).map((one) => one.insight);
 }
 
-function behindWeights({ flow }: Known): Insight[] {
+function behindWeights({ flow, moment }: Known): Insight[] {
+  // Of a process that is gone one knows already why it has no new weights.
+  const gone = new Set((moment?.lost ?? []).map((one) => one.proc));
   return (flow?.workers ?? [])
-    .filter((one) => (one.behind ?? 0) >= 3)
+    .filter((one) => (one.behind ?? 0) >= 3 && !gone.has(one.proc))
     .sort((a, b) => (b.behind ?? 0) - (a.behind ?? 0))
     .slice(0, 2)
     .map((one) => ({
@@ -126,7 +137,7 @@ function errors({ overview }: Known): Insight[] {
     title: one.text,
     detail: [one.worker, one.count > 1 ? `${count(one.count)} times` : "once", one.what].filter(Boolean).join(" · "),
     view: one.what === "log" ? "timeline" : "facts",
-    patch: one.what === "log" ? { sel: `${Math.round(one.at - 1000)}-${Math.round(one.at + 1000)}` } : {},
+    patch: one.what === "log" ? inTimeline({ from: one.at - 500, to: one.at + 500 }, 2) : { q: "outcome:error" },
   }));
 }
 

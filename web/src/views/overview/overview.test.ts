@@ -29,6 +29,12 @@ test("a hung session comes before everything that is only slow, and leads to it"
   expect(found[0]).toMatchObject({ view: "session", patch: { session: "task-9.2" } });
 });
 
+test("a lost worker is told of once, not also as one with old weights", () => {
+  const moment = { sessions: [], lost: [{ worker: "rollout-1", proc: "p1", silent_s: 9, open_sessions: 0 }] } as unknown as Moment;
+  const flow = { funnel: {}, reasons: [], queues: [], workers: [{ worker: "rollout-1", proc: "p1", behind: 26 }, { worker: "rollout-2", proc: "p2", behind: 9 }] } as unknown as Flow;
+  expect(insights({ overview: calm, moment, flow }).map((one) => one.id)).toEqual(["lost-p1", "behind-p2"]);
+});
+
 test("groups without spread are told as a share of the last steps", () => {
   const steps = [1, 2, 3].map((step) => ({ step, tasks: 4, zero_spread: 3, tail: [] }) as unknown as Step);
   expect(insights({ overview: calm, steps })[0]?.title).toBe("75.0% of the groups teach nothing");
