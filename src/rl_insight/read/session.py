@@ -117,6 +117,7 @@ class SessionStory(msgspec.Struct):
     events: list[Event]
     neighbours: list[Neighbour]
     truncated: bool
+    task_attrs: dict[str, Any] | None = None
 
 
 def session(source: Rows, session_id: str, run: str = LATEST, *, now: int | None = None) -> SessionStory:
@@ -128,6 +129,7 @@ def session(source: Rows, session_id: str, run: str = LATEST, *, now: int | None
     (one,) = found
     params = {**this.params, "session": session_id, "task": one.task, "most": MOST}
     room = Room()
+    told = [room.opened(row)["attrs"] for row in records(source, "task_attrs", params)]
     spans = causal([msgspec.convert(room.opened(row), SpanOf) for row in records(source, "session_spans", params)])
     facts = [msgspec.convert(room.opened(row), FactOf) for row in records(source, "session_facts", params)]
     logs = [msgspec.convert(room.opened(row), LogOf) for row in records(source, "session_logs", params)]
@@ -147,6 +149,7 @@ def session(source: Rows, session_id: str, run: str = LATEST, *, now: int | None
         in_order(spans, facts, logs),
         [msgspec.convert(other, Neighbour, from_attributes=True) for other in others if other.session != one.session],
         room.full or max(len(spans), len(facts), len(logs)) >= MOST,
+        told[0] if told else None,
     )
 
 
