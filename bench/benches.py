@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.caller import caller
 from bench.imports import imports
 from bench.pipeline import files, producer, soak, stored
+from bench.read_models import demo_overhead, read_models
 from bench.row import Bench
 
 BENCHES = [
@@ -13,5 +14,7 @@ BENCHES = [
     Bench("file", files),
     Bench("stored", stored),
     Bench("imports", imports),
+    Bench("read", read_models),
+    Bench("demo", demo_overhead),
     Bench("soak", soak, by_default=False),
 ]
