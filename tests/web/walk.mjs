@@ -59,8 +59,8 @@ const scenarios = {
 
     await page.mouse.move(middle.x, middle.y);
     for (const key of ["w", "w", "w", "w", "w"]) await page.keyboard.press(key);
-    const zoomed = Number(await waitParam(page, "to")) - Number(await param(page, "from"));
-    assert.ok(zoomed > 0);
+    assert.ok(await waitParam(page, "to"));
+    await settled(page);
     const before = Number(await param(page, "from"));
     await page.keyboard.press("a");
     await page.waitForFunction((from) => Number(new URLSearchParams(location.hash.split("?")[1]).get("from")) < from, before);
@@ -179,7 +179,7 @@ const scenarios = {
     await page.locator('[role="row"] .tags button').first().click();
     await page.waitForFunction(() => decodeURIComponent(location.hash).includes("weights:"));
     await page.waitForSelector('[role="row"]:has-text("weights.version.sent")');
-    await page.locator('[role="rowgroup"] [role="row"]').first().click();
+    await page.locator('[role="rowgroup"] [role="row"]').first().click({ position: { x: 20, y: 10 } });
     await page.click("text=At that moment");
     await page.waitForSelector('#view[data-view="timeline"] h1');
     assert.ok(await waitParam(page, "from"));

@@ -11,7 +11,7 @@ from rl_insight.read.compose import records, structs
 from rl_insight.read.rows import Rows
 
 # An answer holds no more than this, however many lanes and pixels are asked for.
-MOST_ITEMS = 40_000
+MOST_ITEMS = 60_000
 MOST_LANES = 400
 MOST_OPEN = 5_000
 SUMMARY_BUCKETS = 400
@@ -45,20 +45,16 @@ class Lanes(msgspec.Struct):
 
 
 class Track(msgspec.Struct):
-    """What one lane did, of one part (`state`, `phase`, …, '' for other spans).
+    """What one lane did, of one part (`state`, `phase`, …, '' for other spans), in no order.
 
-    `what` is `spans`: told one by one, `start` and `size` in µs (from `from`), `more` the seq. Or `blocks`: short ones
-    merged, `start` the number of the block, `size` how many, `more` the percentage of the block that they cover.
+    `what` is `spans`: `items` are intervals [start, length, name, seq, bad], times in µs (start from `from`). Or it is
+    `blocks`: short ones merged, `items` are [number of the block, how many, name, percentage covered, bad].
     """
 
     lane: int
     part: str
     what: str
-    name: msgspec.Raw
-    start: msgspec.Raw
-    size: msgspec.Raw
-    more: msgspec.Raw
-    bad: msgspec.Raw
+    items: msgspec.Raw
 
 
 class Running(msgspec.Struct):
@@ -175,14 +171,20 @@ def lanes(source: Rows, run: str) -> Lanes:
 
 
 def timeline(
-    source: Rows, run: str, wanted: list[tuple[str, str]], since: float | None, until: float | None, px: int
+    source: Rows,
+    run: str,
+    wanted: list[tuple[str, str]],
+    since: float | None,
+    until: float | None,
+    px: int,
+    states_only: bool = False,
 ) -> Timeline:
     """What some lanes did in a window, as many items as `px` pixels can show."""
     looked = about(source, run)
     begin, end = window(looked, since, until)
     (names,) = records(source, "timeline_names", looked.params)
     # Lanes have a track of states and often one of spans; blocks grow before the answer does.
-    blocks = max(20, min(px, MOST_ITEMS // max(1, 2 * len(wanted))))
+    blocks = max(20, min(px, MOST_ITEMS // max(1, (1 if states_only else 2) * len(wanted))))
     width = max(1, (end - begin) // blocks)
     asked: dict[str, Any] = {
         **looked.params,
@@ -193,13 +195,13 @@ def timeline(
         "procs": [proc for proc, _ in wanted],
         "lanes": [lane for _, lane in wanted],
         "names": names["names"],
+        "states_only": states_only,
     }
     tracks = []
     told = 0
     for row in records(source, "timeline", {**asked, "most": MOST_ITEMS}):
         told += row["rows"] if row["what"] == "spans" else 0
-        columns = {key: msgspec.Raw(row[key].encode()) for key in ("name", "start", "size", "more", "bad")}
-        tracks.append(Track(row["nr"], row["part"], row["what"], **columns))
+        tracks.append(Track(row["nr"], row["part"], row["what"], msgspec.Raw(row["items"].encode())))
     running = structs(source, "timeline_open", Running, {**asked, "most": MOST_OPEN})
     return Timeline(
         run=looked.run,

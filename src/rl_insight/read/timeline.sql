@@ -7,7 +7,7 @@ WITH wanted AS (
 seen AS MATERIALIZED (
     SELECT nr, name, ts, dur, coalesce(part, '') AS part, seq, status IS NOT NULL AND status <> 'ok' AS bad
     FROM span JOIN wanted ON span.proc = wanted.proc AND coalesce(span.lane, '') = wanted.lane
-    WHERE run = $run AND ts < $to AND ts + dur > $from
+    WHERE run = $run AND ts < $to AND ts + dur > $from AND (NOT $states_only OR part = 'state')
 ),
 short AS (
     SELECT
@@ -29,16 +29,11 @@ long AS (
     ORDER BY seen.dur DESC
     LIMIT $most
 )
-SELECT
-    nr, part, 'blocks' AS what, count(*) AS rows, to_json(list(name ORDER BY block)) AS name,
-    to_json(list(block ORDER BY block)) AS start, to_json(list(n ORDER BY block)) AS size,
-    to_json(list(covered ORDER BY block)) AS more, to_json(list(bad ORDER BY block)) AS bad
+SELECT nr, part, 'blocks' AS what, count(*) AS rows, to_json(list([block, n, name, covered, bad])) AS items
 FROM block
 GROUP BY nr, part
 UNION ALL
-SELECT
-    nr, part, 'spans', count(*), to_json(list(name ORDER BY start)), to_json(list(start ORDER BY start)),
-    to_json(list(dur ORDER BY start)), to_json(list(seq ORDER BY start)), to_json(list(bad ORDER BY start))
+SELECT nr, part, 'spans', count(*), to_json(list([start, dur, name, seq, bad]))
 FROM long
 GROUP BY nr, part
 ORDER BY nr, part, what;

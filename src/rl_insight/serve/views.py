@@ -99,7 +99,10 @@ async def timeline(request: Request) -> Response:
         wanted.append((unquote(proc), unquote(lane)))
     since, until = range_of(request)
     px = whole(request, "px", 1000, 20, 4000)
-    return await answer(request, lambda store: read_timeline(store, run_of(request), wanted, since, until, px))
+    states_only = request.query_params.get("part") == "state"
+    return await answer(
+        request, lambda store: read_timeline(store, run_of(request), wanted, since, until, px, states_only)
+    )
 
 
 async def summary(request: Request) -> Response:

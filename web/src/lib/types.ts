@@ -62,14 +62,8 @@ export interface Track {
   lane: number;
   part: Part;
   what: "spans" | "blocks";
-  name: number[];
-  /** µs from the window's start, or the number of the block. */
-  start: number[];
-  /** µs, or how many intervals the block stands for. */
-  size: number[];
-  /** The seq, or how much of the block is covered, in percent. */
-  more: number[];
-  bad: number[];
+  /** Spans: start and length in µs, name, seq, bad. Blocks: number, how many, name, percentage covered, bad. */
+  items: [number, number, number, number, number][];
 }
 
 export interface TimelineAnswer {

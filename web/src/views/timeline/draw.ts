@@ -19,7 +19,18 @@ export interface Paint {
   font: string;
 }
 
+const paints = new Map<Theme, Paint>();
+
+/** Read once per theme: asking for computed styles makes the browser lay out what has changed, in every frame. */
 export function paintOf(theme: Theme): Paint {
+  const known = paints.get(theme);
+  if (known) return known;
+  const made = readPaint(theme);
+  paints.set(theme, made);
+  return made;
+}
+
+function readPaint(theme: Theme): Paint {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
   return {

@@ -10,9 +10,9 @@ function item(from: number, to: number, more: Partial<Item> = {}): Item {
 const answer: TimelineAnswer = {
   run: "r", at: 2000, from: 1000, to: 2000, block_ms: 10, names: ["generate", "tool", "verify"],
   tracks: [
-    { lane: 0, part: "state", what: "spans", name: [0], start: [100_000], size: [50_000], more: [7], bad: [0] },
-    { lane: 0, part: "state", what: "blocks", name: [1], start: [20], size: [12], more: [40], bad: [1] },
-    { lane: 1, part: "", what: "spans", name: [2], start: [0], size: [1], more: [8], bad: [0] },
+    { lane: 0, part: "state", what: "spans", items: [[100_000, 50_000, 0, 7, 0]] },
+    { lane: 0, part: "state", what: "blocks", items: [[20, 12, 1, 40, 1]] },
+    { lane: 1, part: "", what: "spans", items: [[0, 1, 2, 8, 0]] },
   ],
   open: [{ nr: 1, part: "state", name: 0, start: 1900, seq: 9 }],
   cut: false,

@@ -52,20 +52,18 @@ export function decode(answer: TimelineAnswer, lanes: readonly string[], now: nu
     if (!items) continue;
     const into = track.part === "state" ? items.states : items.spans;
     const block = track.what === "blocks";
-    for (let at = 0; at < track.name.length; at += 1) {
-      const start = track.start[at] ?? 0;
-      const size = track.size[at] ?? 0;
+    for (const [start, size, name, more, bad] of track.items) {
       const from = answer.from + (block ? start * answer.block_ms : start / 1000);
       into.push({
         from,
         to: from + (block ? answer.block_ms : size / 1000),
-        name: track.name[at] ?? 0,
+        name,
         part: track.part,
         row: 0,
         n: block ? size : 1,
-        cover: block ? (track.more[at] ?? 100) / 100 : 1,
-        seq: block ? null : (track.more[at] ?? null),
-        bad: track.bad[at] === 1,
+        cover: block ? more / 100 : 1,
+        seq: block ? null : more,
+        bad: bad === 1,
         open: false,
       });
     }
