@@ -1,7 +1,6 @@
 """What it costs to import the package and to begin recording, in fresh interpreters.
 
-CPU time: an import waits for nothing once its files are in the page cache, and other work on the machine does not
-count. The wall time, for which the goal is set, is the same on a machine with nothing else to do; the note has it.
+CPU time, which other work on the machine disturbs less than wall time; the goal is for wall time, which is in the note.
 """
 
 from __future__ import annotations

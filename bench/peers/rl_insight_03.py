@@ -1,7 +1,6 @@
 """RL-Insight 0.3 on a local Ray, called as trainers call it.
 
-Its hub asks a server where to send traces; a small one here answers that and swallows what the hub exports, which
-costs the hub no more than a real one would. "Stored" means applied by the hub: it keeps last values and exports
+Its hub asks a server where to send traces; a stand-in here answers that and swallows what the hub exports. "Stored" means applied by the hub: it keeps last values and exports
 traces, nothing is durable and nothing can be queried.
 """
 
@@ -130,7 +129,7 @@ class Producer:
     """A worker that records."""
 
     def __init__(self) -> None:
-        # The same labels as the driver's: with others its hub would refuse every gauge, at five times the cost.
+        # The same labels as the driver's: with others its hub refuses every gauge, which costs it more than twice as much.
         rl_insight.init(project="bench", experiment_name="bench")
         mix(2)
 
