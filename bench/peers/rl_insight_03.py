@@ -1,7 +1,8 @@
 """RL-Insight 0.3 on a local Ray, called as trainers call it.
 
-Its hub asks a server where to send traces; a stand-in here answers that and swallows what the hub exports. "Stored" means applied by the hub: it keeps last values and exports
-traces, nothing is durable and nothing can be queried.
+Its hub asks a server where to send traces; a stand-in here answers that and swallows what the hub exports.
+"Stored" means applied by the hub: it keeps last values and exports traces, nothing is durable and nothing can be
+queried.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Producer:
     """A worker that records."""
 
     def __init__(self) -> None:
-        # The same labels as the driver's: with others its hub refuses every gauge, which costs it more than twice as much.
+        # The same labels as the driver's: with others its hub refuses every gauge, at more than twice the cost.
         rl_insight.init(project="bench", experiment_name="bench")
         mix(2)
 
