@@ -19,7 +19,7 @@ short AS (
 block AS (
     SELECT
         nr, part, block, list_position($names, arg_max(name, dur)) - 1 AS name,
-        sum(n)::INT AS n, least(100, 100 * sum(dur) / $width)::INT AS covered, bool_or(bad)::INT AS bad
+        sum(n)::INT AS n, (100 * sum(dur) / $width)::INT AS covered, bool_or(bad)::INT AS bad
     FROM short
     GROUP BY nr, part, block
 ),

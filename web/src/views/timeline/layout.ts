@@ -61,7 +61,7 @@ export function decode(answer: TimelineAnswer, lanes: readonly string[], now: nu
         part: track.part,
         row: 0,
         n: block ? size : 1,
-        cover: block ? more / 100 : 1,
+        cover: block ? Math.min(1, more / 100) : 1,
         seq: block ? null : more,
         bad: bad === 1,
         open: false,
