@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rl_insight.record.facts import fact, operation
-from rl_insight.record.logs import LogHandler, log
+from rl_insight.record.logs import log
 from rl_insight.record.metrics import (
     metric_count,
     metric_distribution,
@@ -31,6 +31,7 @@ from rl_insight.version import __version__
 
 if TYPE_CHECKING:
     from rl_insight.agent_loop import agent_loop_session
+    from rl_insight.record.handler import LogHandler
     from rl_insight.ship.lifecycle import Status
 
 __all__ = [
@@ -150,4 +151,8 @@ def __getattr__(name: str) -> Any:
         from rl_insight.agent_loop import agent_loop_session
 
         return agent_loop_session
+    if name == "LogHandler":
+        from rl_insight.record.handler import LogHandler
+
+        return LogHandler
     raise AttributeError(f"module 'rl_insight' has no attribute {name!r}")

@@ -213,7 +213,8 @@ class Composer:
         )
 
     def _stamp(self, stamp: int) -> int:
-        return max(0, self._recorder.base + stamp)
+        stamp += self._recorder.base
+        return stamp if stamp > 0 else 0
 
     def _labels(self, labels: dict[str, Any]) -> dict[str, str]:
         # The same few label sets come again and again: cleaned once, remembered by their items.

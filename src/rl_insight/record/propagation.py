@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
-from urllib.parse import quote, unquote
 
 from rl_insight.record.recorder import current, hex_id, recorder
 from rl_insight.record.values import text
@@ -40,6 +39,8 @@ class Remote:
         except Exception:
             recorder.problem("bad_carrier", f"a carrier must be a mapping, not {type(carrier).__name__}")
             return None
+        from urllib.parse import unquote
+
         items = {
             key.strip(): unquote(value.split(";")[0].strip())
             for key, _, value in (item.partition("=") for item in headers.get("baggage", "").split(","))
@@ -100,6 +101,8 @@ def inject(carrier: MutableMapping[str, str] | None = None) -> MutableMapping[st
 def baggage(given: str | None, **ours: str) -> str:
     """A W3C baggage header: what it held, with our ids set to these."""
     keys = {_BAGGAGE[key] for key in ours}
+    from urllib.parse import quote
+
     kept = [item for item in text(given).split(",") if item and item.partition("=")[0].strip() not in keys]
     return ",".join(
         kept + [f"{_BAGGAGE[key]}={quote(value, safe='', errors='replace')}" for key, value in ours.items()]

@@ -82,6 +82,10 @@ TEXT_KEYS = frozenset(
 
 PLAIN, SECRET, TOKEN, TEXT, UNFIT = range(5)
 
+# Shorter than every secret whose pattern knows one digit from another.
+_LONGEST_ID = 22
+_DIGITS = str.maketrans("123456789", "000000000")
+_HEXADECIMAL = re.compile(r"[0-9a-f\-]*\Z").match
 # A text as short as this is a secret only if it names one, or is part of an address.
 _SHORT = 15
 # How far beyond the cut a text is searched, for a secret that crosses it.
@@ -116,6 +120,7 @@ class Redactor:
         self._problem = problem
         self._classes: dict[str, int] = {}
         self._clean: set[str] = set()
+        self._clean_shapes: set[str] = set()
 
     def attrs(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The same values with what must not leave taken out; the same object when nothing was."""
@@ -192,6 +197,20 @@ class Redactor:
         return kept
 
     def _without_secrets(self, value: str) -> str:
+        if _HEXADECIMAL(value) and not self._patterns:
+            return value
+        # Ids that differ only in their numbers are searched once: to the patterns one digit is like another.
+        shape = value.translate(_DIGITS) if len(value) <= _LONGEST_ID and not self._patterns else ""
+        if shape in self._clean_shapes:
+            return value
+        kept = self._search(value)
+        if shape and kept == value:
+            if len(self._clean_shapes) >= _REMEMBERED:
+                self._clean_shapes.clear()
+            self._clean_shapes.add(shape)
+        return kept
+
+    def _search(self, value: str) -> str:
         if len(value) >= _SHORT or "=" in value or ":" in value:
             lower = value.lower()
             for words, pattern in SECRET_VALUES:
