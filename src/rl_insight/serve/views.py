@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import anyio.to_thread
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rl_insight.read.about import NoSuchRun
+from rl_insight.read.asked import Listener
 from rl_insight.read.catalogue import catalogue
 from rl_insight.read.compose import text_of
 from rl_insight.read.facts import facts as read_facts
@@ -37,16 +38,18 @@ from rl_insight.store import Store
 
 
 async def answer(request: Request, ask: Callable[[Store], Any]) -> Response:
-    """Ask the store in a thread of the readers, and say how long it took."""
+    """Ask the store in a thread of the readers, and say how long it took. With `sql=1`, tell what was asked instead."""
     service: Service = request.app.state.service
+    listener = Listener(service.store) if request.query_params.get("sql") == "1" else None
+    source = service.store if listener is None else cast("Store", listener)
     started = time.perf_counter()
     try:
-        found = await anyio.to_thread.run_sync(ask, service.store, limiter=request.app.state.readers)
+        found = await anyio.to_thread.run_sync(ask, source, limiter=request.app.state.readers)
     except (NoSuchRun, NoSuchMetric) as missing:
         raise Problem(404, str(missing)) from None
     except BadSearch as problem:
         raise Problem(400, str(problem)) from None
-    response = JSON(found)
+    response = JSON(found if listener is None else {"asked": listener.asked})
     response.headers["Server-Timing"] = f"read;dur={(time.perf_counter() - started) * 1e3:.1f}"
     return response
 

@@ -39,7 +39,7 @@ export function stagesOf(funnel: Funnel): FunnelStage[] {
     { id: "started", title: "Started", n: funnel.started, share: share(funnel.started), parts: [part("started", funnel.started, "accent")], note: funnel.submitted > funnel.started ? `${funnel.submitted - funnel.started} wait for a worker` : "all have a worker" },
     { id: "generated", title: "Generated", n: funnel.generated, share: share(funnel.generated), parts: [part("generated", funnel.generated, "accent"), part("running", funnel.running, "plain")].filter((one) => one.n > 0), note: funnel.running ? `${funnel.running} still run` : "none runs" },
     { id: "decided", title: "Decided", n: decided, share: share(decided), parts: ended, note: funnel.pending ? `${funnel.pending} not decided yet` : "each has a verdict" },
-    { id: "trained", title: "Trained", n: funnel.trained, share: share(funnel.trained), parts: funnel.trained === null ? [] : [part("trained", funnel.trained, "good")], note: funnel.trained === null ? "not recorded which sessions were trained" : funnel.accepted > funnel.trained ? `${funnel.accepted - funnel.trained} accepted ones wait in a queue` : "all that were accepted" },
+    { id: "trained", title: "Trained", n: funnel.trained, share: share(funnel.trained), parts: funnel.trained ? [part("trained", funnel.trained, "good")] : [], note: funnel.trained === null ? "not recorded which sessions were trained" : funnel.accepted > funnel.trained ? `${funnel.accepted - funnel.trained} accepted ones wait in a queue` : funnel.trained ? "all that were accepted" : "none was accepted" },
   ];
 }
 

@@ -77,11 +77,10 @@ function hungSessions({ moment }: Known): Insight[] {
 }
 
 /** From the start of the newest steps to their end. */
-function recentRange({ steps }: Known): Range | null {
-  const recent = (steps ?? []).slice(-RECENT);
-  const from = recent.find((step) => step.start !== null)?.start ?? null;
-  const to = recent.findLast((step) => step.end !== null)?.end ?? null;
-  return from !== null && to !== null && to > from ? { from, to } : null;
+function recentRange({ overview }: Known): Range | null {
+  const recent = overview.steps.slice(-RECENT).flatMap((step) => (step.start === null || step.step_s === null ? [] : { from: step.start, to: step.start + step.step_s * 1000 }));
+  const [first, last] = [recent[0], recent.at(-1)];
+  return first && last && last.to > first.from ? { from: first.from, to: last.to } : null;
 }
 
 /** A worker on which the same stage takes twice as long as on the others. */
