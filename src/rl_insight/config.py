@@ -89,7 +89,7 @@ class Collector(msgspec.Struct, forbid_unknown_fields=True):
     retain_days: float = 0.0
     min_free_bytes: int = 256 * 2**20
     project_interval: float = 0.2
-    store_memory: str = "2GB"
+    store_memory: str = "512MB"
     store_threads: int = 2
 
 

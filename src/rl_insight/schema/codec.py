@@ -39,8 +39,9 @@ def decode_lines(body: bytes) -> list[Line]:
     if lines and not (
         body[:1] == b"{"
         and body[-2:] == b"}\n"
-        and body.count(b"}\n{") == len(lines) - 1
         and body.count(b"\n") == len(lines)
+        # The longer text is what our own lines begin with, and several times faster to look for.
+        and (body.count(b'}\n{"kind":"') == len(lines) - 1 or body.count(b"}\n{") == len(lines) - 1)
     ):
         raise explain(body, ValueError("write one JSON object a line, each ended by a bare newline"))
     return lines

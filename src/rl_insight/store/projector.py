@@ -22,6 +22,8 @@ CHUNK_BYTES = 32 * 2**20
 _WORTH_WAITING = 2**20
 _PATIENCE = 1.0
 _TIDY_INTERVAL = 2.0
+# A chunk that does not fit into the memory the store is allowed is halved, down to this.
+_SMALLEST_CHUNK = 2**20
 _LONGEST_PAUSE = 10.0
 # After these DuckDB wants the file opened again. If that does not help so many times, the file itself is at fault.
 _BROKEN = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
@@ -164,6 +166,8 @@ class Projector:
             except Exception as error:
                 pause = min(max(pause, 0.1) * 2, _LONGEST_PAUSE)
                 self._complain(error)
+                if isinstance(error, duckdb.OutOfMemoryException):
+                    self._chunk_bytes = max(_SMALLEST_CHUNK, self._chunk_bytes // 2)
                 self._strikes = self._strikes + 1 if isinstance(error, _BROKEN) else 0
                 self._try(self._renew)
 
