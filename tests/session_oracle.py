@@ -82,7 +82,9 @@ def _added_up(name: str, one: dict[str, Any], lines: list[dict[str, Any]]) -> di
 
 
 def _word(session: str, task: str | None, lines: list[dict[str, Any]]) -> tuple[str | None, str | None]:
-    facts = sorted((line for line in lines if line["kind"] == "fact"), key=lambda line: line["ts"])
+    facts = sorted(
+        (line for line in lines if line["kind"] == "fact"), key=lambda line: (line["ts"], line["proc"], line["seq"])
+    )
     own = [
         line for line in facts if line["name"] == "session.sample.finished" and line["tags"].get("session") == session
     ]

@@ -72,7 +72,7 @@ def bodies(draw: st.DrawFn) -> tuple[list[Recorder], int]:
             said = {"status": draw(st.sampled_from(STATUSES))}
             draw(some).fact(
                 "session.sample.finished",
-                draw(st.floats(0, 99)),
+                draw(st.integers(0, 99)),
                 {"session": session, "task": task},
                 attrs=said,
                 reason=draw(st.sampled_from([None, "why"])),
@@ -80,7 +80,7 @@ def bodies(draw: st.DrawFn) -> tuple[list[Recorder], int]:
     for task in ("t0", "t1"):
         if draw(st.booleans()):
             said = {"status": draw(st.sampled_from(STATUSES))}
-            draw(some).fact("task.item.finished", draw(st.floats(0, 99)), {"task": task}, attrs=said)
+            draw(some).fact("task.item.finished", draw(st.integers(0, 99)), {"task": task}, attrs=said)
     return recorders, 200
 
 

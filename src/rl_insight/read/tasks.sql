@@ -30,7 +30,8 @@ task_span AS (
 task_fact AS (
     SELECT
         fact_tag.value AS task,
-        arg_max({'status': attrs ->> 'status', 'reason': reason}, fact.ts) FILTER (fact.name = 'task.item.finished') AS word,
+        arg_max({'status': attrs ->> 'status', 'reason': reason}, (fact.ts, proc, seq))
+            FILTER (fact.name = 'task.item.finished') AS word,
         min(fact.ts) FILTER (fact.name = 'task.item.put') AS submitted_ns
     FROM fact_tag JOIN fact USING (proc, seq)
     WHERE fact_tag.run = $run AND fact_tag.name IN ('task.item.finished', 'task.item.put') AND fact_tag.tag = 'task'

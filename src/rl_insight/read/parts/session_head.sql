@@ -34,7 +34,8 @@ session_known AS (
 session_word AS (
     SELECT
         fact_tag.value AS session,
-        fact.ts,
+        -- Two words at the same moment: of one process the later, of two either, but always the same.
+        (fact.ts, proc, seq) AS moment,
         {'status': fact.attrs ->> 'status', 'reason': fact.reason, 'task': fact.tags ->> 'task', 'ts': fact.ts} AS word,
         fact.attrs ->> ['weights', 'reward', 'tokens', 'turns', 'staleness'] AS number
     FROM fact_tag JOIN fact USING (proc, seq)
@@ -44,12 +45,12 @@ session_word AS (
 session_said AS (
     SELECT
         session,
-        arg_max(word, ts) AS word,
-        arg_max(TRY_CAST(number[1] AS DOUBLE), ts) AS weights,
-        arg_max(TRY_CAST(number[2] AS DOUBLE), ts) AS reward,
-        arg_max(TRY_CAST(number[3] AS DOUBLE), ts) AS tokens,
-        arg_max(TRY_CAST(number[4] AS DOUBLE), ts) AS turns,
-        arg_max(TRY_CAST(number[5] AS DOUBLE), ts) AS staleness
+        arg_max(word, moment) AS word,
+        arg_max(TRY_CAST(number[1] AS DOUBLE), moment) AS weights,
+        arg_max(TRY_CAST(number[2] AS DOUBLE), moment) AS reward,
+        arg_max(TRY_CAST(number[3] AS DOUBLE), moment) AS tokens,
+        arg_max(TRY_CAST(number[4] AS DOUBLE), moment) AS turns,
+        arg_max(TRY_CAST(number[5] AS DOUBLE), moment) AS staleness
     FROM session_word
     GROUP BY session
 ),
@@ -67,7 +68,7 @@ session_who AS MATERIALIZED (
     LEFT JOIN session_said USING (session)
 ),
 task_said AS (
-    SELECT fact_tag.value AS task, arg_max({'status': attrs ->> 'status', 'reason': reason, 'ts': fact.ts}, fact.ts) AS word
+    SELECT fact_tag.value AS task, arg_max({'status': attrs ->> 'status', 'reason': reason, 'ts': fact.ts}, (fact.ts, proc, seq)) AS word
     FROM fact_tag JOIN fact USING (proc, seq)
     WHERE fact_tag.run = $run AND fact_tag.name = 'task.item.finished' AND fact_tag.tag = 'task'
         AND fact_tag.value IN (SELECT task FROM session_who) AND fact.run = $run AND fact.name = 'task.item.finished'
