@@ -26,7 +26,7 @@ $(PAGE): $(MODULES) $(shell find web/src web/public web/index.html web/vite.conf
 
 # Pictures of every view, dark and light, of a demo run of its own: docs/pictures/.
 screenshots: $(STAMP) page
-	$(BIN)/python -m tools.screenshots
+	BIN=$(BIN) web/tools/screenshots.sh
 else
 page:
 	@echo "no Node here: the page is not built, everything else works. Node 20 or newer builds it." >&2
