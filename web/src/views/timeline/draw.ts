@@ -96,12 +96,14 @@ export function drawLanes(context: CanvasRenderingContext2D, scene: Scene, paint
     context.fillStyle = paint.grid;
     context.fillRect(0, y + box.height - 1, scale.width, 1);
     if (!items) continue;
+    // Of a process that was lost nobody knows whether its work goes on: it is drawn up to the last word.
+    const until = lane?.lost && lane.last !== null ? lane.last : scene.now;
     const stateHeight = lane && lane.states > 0 ? sizes.state : items.states.length ? sizes.state : 0;
-    drawItems(context, items.states, () => y + sizes.gap / 2, stateHeight - 2, scene, box.key, colours, inks, only, paint);
+    drawItems(context, items.states, () => y + sizes.gap / 2, stateHeight - 2, scene, until, box.key, colours, inks, only, paint);
     const base = y + sizes.gap / 2 + stateHeight - sizes.span;
-    drawItems(context, items.spans, (item) => base + item.row * sizes.span, sizes.span - 2, scene, box.key, colours, inks, only, paint);
+    drawItems(context, items.spans, (item) => base + item.row * sizes.span, sizes.span - 2, scene, until, box.key, colours, inks, only, paint);
     if (lane?.lost && lane.last !== null && hatch) {
-      const x = Math.max(0, scale.x(Math.max(lane.last, ...items.states.filter((one) => !one.open).slice(-1).map((one) => one.to))));
+      const x = Math.max(0, scale.x(until));
       if (x < scale.width) {
         context.fillStyle = hatch;
         context.fillRect(x, y + 1, Math.min(scale.width, scale.x(scene.now)) - x, box.height - 2);
@@ -111,7 +113,7 @@ export function drawLanes(context: CanvasRenderingContext2D, scene: Scene, paint
 }
 
 function drawItems(
-  context: CanvasRenderingContext2D, items: readonly Item[], yOf: (item: Item) => number, high: number, scene: Scene, key: string,
+  context: CanvasRenderingContext2D, items: readonly Item[], yOf: (item: Item) => number, high: number, scene: Scene, until: number, key: string,
   colours: readonly string[], inks: readonly string[], only: number, paint: Paint,
 ): void {
   const { scale } = scene;
@@ -120,7 +122,7 @@ function drawItems(
   let last = "";
   for (const item of items) {
     if (item.from > scale.to) break;
-    const to = item.open ? Math.max(scene.now, item.from) : item.to;
+    const to = item.open ? Math.max(until, item.from) : item.to;
     if (to < scale.from) continue;
     const x = Math.max(-2, scale.x(item.from));
     const wide = Math.max(item.n > 1 ? scale.x(to) - scale.x(item.from) : 1, Math.min(scale.width + 2, scale.x(to)) - x);
