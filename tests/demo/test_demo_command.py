@@ -28,7 +28,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 def still_using(data_dir: Path) -> list[psutil.Process]:
     """Processes on the data folder that do not end by themselves; a server lets go of it just before it is gone."""
     found = psutil.process_iter(["cmdline"])
-    _, alive = psutil.wait_procs([each for each in found if str(data_dir) in (each.info["cmdline"] or [])], timeout=20)
+    _, alive = psutil.wait_procs([each for each in found if str(data_dir) in (each.info["cmdline"] or [])], timeout=8)
     return alive
 
 
@@ -64,7 +64,7 @@ def test_ctrl_c_stops_the_training_and_the_server(tmp_path: Path) -> None:
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "Traceback" not in errors
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=8)
     assert not alive
     assert not still_using(folder)
 
@@ -75,3 +75,16 @@ def test_without_recording_the_same_run_is_only_trained() -> None:
     assert run.returncode == 0, errors
     assert '"finished": true' in output
     assert "rl-insight" not in errors
+
+
+def test_the_page_stays_after_the_run_until_ctrl_c(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    run = start("--steps", "2", "--data-dir", str(folder), "--stay")
+    assert run.stderr is not None
+    for line in run.stderr:
+        if "the page stays at" in line:
+            break
+    assert still_using(folder)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(60) == 0
+    assert not still_using(folder)

@@ -43,6 +43,11 @@ def demo(
         ),
     ] = None,
     record: Annotated[bool, typer.Option(help="Record the run; without, it is only trained.")] = True,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page, where there is a browser.")] = True,
+    stay: Annotated[
+        bool | None,
+        typer.Option("--stay/--no-stay", help="Serve on after the run, until Ctrl-C.", show_default="on a terminal"),
+    ] = None,
 ) -> None:
     """Train a small policy to do arithmetic with tools, and watch it: several processes, about 90 seconds."""
     command = [sys.executable, "-m", "rl_insight.demo", "--with-parent", "--workers", str(workers)]
@@ -54,8 +59,14 @@ def demo(
     with _server(data_dir, url) as (client, folder):
         run = f"demo-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         told = {"RL_INSIGHT_SERVER_URL": client.url, "RL_INSIGHT_TOKEN": client.token, "RL_INSIGHT_RUN": run}
+        link = f"{client.url}/#/overview?run={run}"
+        note(f"the page: {link}")
+        if browser:
+            _open(link)
         result = _train_watched(command, told, client, run, steps)
         _summarise(client, run, result)
+        if result["finished"] and folder is not None and (sys.stdout.isatty() if stay is None else stay):
+            _stay(link)
     _say_how_to_look_further(run, folder, url)
     if not result["finished"]:
         raise typer.Exit(130)
@@ -178,6 +189,22 @@ def _summarise(client: Any, run: str, result: dict[str, Any]) -> None:
     for name, value in rows:
         table.add_row(f"[bold]{name}[/bold]", value)
     Console().print(table)
+
+
+def _open(link: str) -> None:
+    """Show the page to whoever sits in front of the machine; a terminal's browser would only be in the way."""
+    if sys.stdout.isatty() and (
+        sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        import webbrowser
+
+        webbrowser.open(link)
+
+
+def _stay(link: str) -> None:
+    note(f"\nthe run is over; the page stays at {link} until Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def _wait_for_the_store(client: Any) -> None:
