@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -28,7 +29,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 def still_using(data_dir: Path) -> list[psutil.Process]:
     """Processes on the data folder that do not end by themselves; a server lets go of it just before it is gone."""
     found = psutil.process_iter(["cmdline"])
-    _, alive = psutil.wait_procs([each for each in found if str(data_dir) in (each.info["cmdline"] or [])], timeout=8)
+    _, alive = psutil.wait_procs([each for each in found if str(data_dir) in (each.info["cmdline"] or [])], timeout=20)
     return alive
 
 
@@ -64,7 +65,7 @@ def test_ctrl_c_stops_the_training_and_the_server(tmp_path: Path) -> None:
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "Traceback" not in errors
-    _, alive = psutil.wait_procs(children, timeout=8)
+    _, alive = psutil.wait_procs(children, timeout=20)
     assert not alive
     assert not still_using(folder)
 
@@ -84,7 +85,9 @@ def test_the_page_stays_after_the_run_until_ctrl_c(tmp_path: Path) -> None:
     for line in run.stderr:
         if "the page stays at" in line:
             break
-    assert still_using(folder)
+    link = line.split("the page stays at ")[1].split("/#")[0]
+    with urllib.request.urlopen(f"{link}/healthz", timeout=20) as answer:
+        assert answer.status == 200
     run.send_signal(signal.SIGINT)
     assert run.wait(60) == 0
     assert not still_using(folder)
