@@ -34,7 +34,7 @@ by_batch AS (
         (max(coalesce(end_ns, $at)) - min(start_ns)) / 1e9 AS wall_s,
         list(coalesce(end_ns, $at) ORDER BY coalesce(end_ns, $at) DESC) AS ends,
         list(total_s ORDER BY total_s DESC) AS totals,
-        arg_max({'session': session, 'worker': worker, 'total_s': total_s}, total_s) AS slowest,
+        arg_max({'session': session, 'worker': worker, 'total_s': total_s}, (total_s, session)) AS slowest,
         avg(staleness) AS staleness, max(staleness) AS staleness_max
     FROM batch_row
     GROUP BY batch

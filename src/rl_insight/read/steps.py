@@ -172,7 +172,7 @@ def anatomy(source: Rows, step: int, run: str = LATEST, *, now: int | None = Non
     """One step and the sessions that were in its batch, by start."""
     this = about(source, run, now)
     found = between(source, this, trainers(source, this), step, step)
-    page = sessions(source, this.run, step=step, sort="+start", limit=MOST, now=now)
+    page = sessions(source, this.run, step=step, sort="+start", limit=MOST, now=this.now)
     rows = records(source, "intervals", {**this.params, "sessions": [one.session for one in page.sessions]})
     intervals = {row["session"]: row["intervals"] for row in rows}
     members = [

@@ -22,5 +22,5 @@ WITH told AS (
 SELECT
     name, state, n, s, mean_s, quantiles[1] / 1e9 AS p50_s, quantiles[2] / 1e9 AS p95_s, max_s, longest_proc, longest_seq
 FROM told
-ORDER BY state DESC, s DESC
+ORDER BY state DESC, s DESC, name
 LIMIT 200;

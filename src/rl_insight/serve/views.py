@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rl_insight.read.about import NoSuchRun
+from rl_insight.read.as_of import AsOf
 from rl_insight.read.asked import Listener
 from rl_insight.read.catalogue import catalogue
 from rl_insight.read.compose import text_of
@@ -38,10 +39,16 @@ from rl_insight.store import Store
 
 
 async def answer(request: Request, ask: Callable[[Store], Any]) -> Response:
-    """Ask the store in a thread of the readers, and say how long it took. With `sql=1`, tell what was asked instead."""
+    """Ask the store in a thread of the readers, and say how long it took. With `sql=1`, tell what was asked instead.
+
+    Of a run one may ask as of a moment, `at`.
+    """
     service: Service = request.app.state.service
     listener = Listener(service.store) if request.query_params.get("sql") == "1" else None
     source = service.store if listener is None else cast("Store", listener)
+    moment = number(request, "at") if "run" in request.path_params else None
+    if moment is not None:
+        source = cast("Store", AsOf(source, round(moment * 1e6)))
     started = time.perf_counter()
     try:
         found = await anyio.to_thread.run_sync(ask, source, limiter=request.app.state.readers)
