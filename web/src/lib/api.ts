@@ -55,11 +55,6 @@ export function path(template: string, query: Query = {}): string {
   return `${template}${text ? `?${text}` : ""}`;
 }
 
-/** `/api/v1/runs/<run>/<what>`. */
-export function runPath(run: string, what = "", query: Query = {}): string {
-  return path(`runs/${encodeURIComponent(run)}${what ? `/${what}` : ""}`, query);
-}
-
 export async function get<T>(where: string, signal?: AbortSignal): Promise<T> {
   return request<T>(where, { signal: signal ?? null });
 }

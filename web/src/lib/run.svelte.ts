@@ -1,5 +1,6 @@
 // The run one looks at, and the others there are. The frame keeps the list fresh; views only read.
 
+import { path, type Query } from "$lib/api";
 import { live } from "$lib/live.svelte";
 import { router } from "$lib/router.svelte";
 import type { Run } from "$lib/types";
@@ -46,9 +47,13 @@ export const selection = {
   },
 };
 
-/** What scopes a query: the selection if there is one, and never what came after the freeze. */
+/** What scopes a query: the selection, if there is one. */
 export function scope(): { from?: number; to?: number } {
-  const range = selection.range;
-  if (range) return range;
-  return live.frozenAt === undefined ? {} : { to: live.frozenAt };
+  return selection.range ?? {};
+}
+
+/** `runs/<run>/<what>`: of the run one looks at, as it was at the freeze. */
+export function runPath(run: string, what = "", query: Query = {}): string {
+  const at = run === current.id ? live.frozenAt : undefined;
+  return path(`runs/${encodeURIComponent(run)}${what ? `/${what}` : ""}`, { ...query, at });
 }
