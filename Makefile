@@ -1,10 +1,11 @@
-# The one way in. Every target sets up what it needs in .venv; nothing is installed outside this folder.
+# The one way in. Every target sets up what it needs in .venv; nothing is installed outside this folder, but for Chromium,
+# which the browser tests need: `make test` installs it when it runs as root on Debian.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo page screenshots test lint format bench bench-peers docs clean lint-page
+.PHONY: demo page screenshots chromium test lint format bench bench-peers docs clean lint-page
 
 NPM := $(shell command -v npm)
 PAGE := src/rl_insight/serve/static/index.html
@@ -27,15 +28,19 @@ $(PAGE): $(MODULES) $(shell find web/src web/public web/index.html web/vite.conf
 # Pictures of every view, dark and light, of a demo run of its own: docs/pictures/.
 screenshots: $(STAMP) page
 	BIN=$(BIN) web/tools/screenshots.sh
+
+# Without Node nothing could drive it.
+chromium:
+	@web/tools/chromium.sh
 else
 page:
 	@echo "no Node here: the page is not built, everything else works. Node 20 or newer builds it." >&2
 
-screenshots: page
+screenshots chromium: page
 endif
 
-test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTS)
+test: $(STAMP) page chromium
+	$(BIN)/python -m pytest -rs $(TESTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
