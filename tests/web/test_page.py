@@ -24,7 +24,7 @@ missing = [
         "Node (apt-get install nodejs npm)": shutil.which("node"),
         "the page's packages (make page)": (ROOT / "web" / "node_modules" / "playwright-core").is_dir(),
         "the built page (make page)": (ROOT / "src" / "rl_insight" / "serve" / "static" / "index.html").is_file(),
-        "Chromium (apt-get install chromium)": any(place and Path(place).exists() for place in CHROMIUM),
+        "Chromium (make chromium)": any(place and Path(place).exists() for place in CHROMIUM),
     }.items()
     if not there
 ]
@@ -75,7 +75,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with two runs of the demo, one of them with a straggler, and a run full of markup."""
     server = Server(tmp_path_factory.mktemp("page") / "data").start()
     runs = [
-        demo(server, "main", "--steps", "12", "--fault", "straggler", "--fault-step", "4"),
+        demo(server, "main", "--workers", "3", "--steps", "12", "--fault", "straggler", "--fault-step", "4"),
         demo(server, "other", "--steps", "8"),
     ]
     assert [run.wait(300) for run in runs] == [0, 0]
@@ -105,7 +105,10 @@ def walk(server: Server, scenario: str, picture: Path, **does: Callable[[str], s
     assert node.wait(60) == 0, trouble
 
 
-@pytest.mark.parametrize("scenario", ["views", "timeline", "link", "keyboard", "compare", "metrics", "facts", "text"])
+SCENARIOS = ["views", "timeline", "straggler", "session", "link", "keyboard", "compare", "metrics", "facts", "text"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_page(filled: Server, scenario: str, tmp_path: Path) -> None:
     walk(filled, scenario, tmp_path / scenario)
 
@@ -127,11 +130,13 @@ def test_page_reconnects_after_the_server_was_restarted(filled: Server, tmp_path
     walk(filled, "reconnect", tmp_path / "reconnect", stop=stop, start=start, record=record)
 
 
-def test_page_shows_a_run_as_it_happens(filled: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scenario", ["live", "hung"])
+def test_page_shows_a_run_as_it_happens(filled: Server, scenario: str, tmp_path: Path) -> None:
     running: list[subprocess.Popen[bytes]] = []
 
-    def begin(run: str) -> str:
-        running.append(demo(filled, run, "--steps", "1000"))
+    def begin(asked: str) -> str:
+        run, *options = asked.split()
+        running.append(demo(filled, run, "--steps", "1000", *options))
         return "started"
 
     def end(_: str) -> str:
@@ -141,7 +146,7 @@ def test_page_shows_a_run_as_it_happens(filled: Server, tmp_path: Path) -> None:
         return "ended"
 
     try:
-        walk(filled, "live", tmp_path / "live", demo=begin, end=end)
+        walk(filled, scenario, tmp_path / scenario, demo=begin, end=end)
     finally:
         end("")
 

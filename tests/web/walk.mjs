@@ -187,6 +187,98 @@ const scenarios = {
     await page.waitForSelector("text=No fact matches");
   },
 
+  /** The planted straggler: an insight names the worker, and its lanes over the time in question are what one comes to. */
+  async straggler({ browser, watch }) {
+    const { page } = watch(await open(browser, base));
+    await go(page, "#/overview?run=main");
+    await page.waitForSelector('[data-insight^="straggler-generate-"]');
+    const named = await page.locator('[data-insight^="straggler-generate-"]').evaluateAll((all) => all.map((one) => one.dataset.insight));
+    assert.deepEqual(named, ["straggler-generate-rollout-1"]);
+    await page.click('[data-insight="straggler-generate-rollout-1"]');
+    await page.waitForSelector('#view[data-view="timeline"] h1');
+    const selection = await waitParam(page, "sel");
+    const [from, to] = selection.split("-").map(Number);
+    assert.ok(Number(await param(page, "from")) <= from && Number(await param(page, "to")) >= to, "what is selected is in sight");
+
+    await page.waitForSelector("button.label:has-text('worker-1/0')");
+    const lanes = await page.locator("button.label:not(.group)").evaluateAll((all) => all.map((one) => one.title));
+    assert.ok(lanes.every((title) => title.includes(" · rollout-1 · ")), `only lanes of the straggler: ${lanes}`);
+    await page.waitForSelector('section[aria-label="Selection"] [role="row"]:has-text("generate")');
+
+    await page.click("button.label:has-text('worker-1/0')");
+    await page.waitForSelector("button.label.chosen:has-text('worker-1/0')");
+    assert.ok((await waitParam(page, "lane")).endsWith("worker-1%2F0"), await param(page, "lane"));
+    await clickInterval(page, page.locator('canvas[aria-label^="Lanes over time"]'));
+    await page.waitForSelector('section[aria-label="Interval"]:has-text("rollout-1")');
+  },
+
+  /** From Rollouts into a session, and what it did turn by turn: what was generated, which tool with what, and how it ended. */
+  async session({ browser, watch }) {
+    const { page } = watch(await open(browser, base));
+    await go(page, "#/rollouts?run=main");
+    await page.keyboard.press("3");
+    await page.waitForFunction(() => location.hash.includes("tab=sessions"));
+    await page.keyboard.press("/");
+    await page.keyboard.type("status:accepted turns>=3 errors=0");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("turns"));
+    const row = page.locator('[role="table"][aria-label="Sessions"] [role="rowgroup"] [role="row"]').first();
+    await row.filter({ hasText: "accepted" }).waitFor();
+    const link = row.locator("a.mono");
+    const id = await link.innerText();
+    await link.click();
+    await page.waitForSelector(`#view[data-view="session"] h1:has-text("${id}")`);
+    await page.waitForSelector('section[aria-label="How it ended"]:has-text("accepted")');
+
+    const turns = page.locator('section[aria-label="Turn by turn"] li:has(h3:has-text("Turn"))');
+    await turns.first().waitFor();
+    assert.ok((await turns.count()) >= 3);
+    assert.match(await turns.first().locator("header").innerText(), /Turn 1[\s\S]*tokens/);
+    for (const turn of await turns.all()) assert.ok(await turn.locator('.item b:text-is("generate")').count(), "each turn says what was generated");
+
+    const does = { add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b };
+    const calls = turns.locator('.item:has(b:text-is("tool"))');
+    assert.ok((await calls.count()) >= 2);
+    for (const call of await calls.all()) {
+      const [given, got] = await call.locator(".call pre").allInnerTexts();
+      const tool = await call.locator("code").innerText();
+      assert.equal(Number(got), does[tool](...JSON.parse(given)), `${tool} of ${given} is shown as ${got}`);
+    }
+
+    const told = await page.evaluate(async (session) => (await (await fetch(`api/v1/runs/main/sessions/${session}`)).json()).session, id);
+    const end = page.locator('section[aria-label="Turn by turn"] li.end');
+    assert.ok((await end.innerText()).includes("accepted"));
+    assert.ok(Math.abs(Number(await end.locator("b").innerText()) - told.reward) < 0.001, "the reward is the one recorded");
+  },
+
+  /** A tool call that never returns: the session stands out while the rest of the run goes on. */
+  async hung({ browser, watch }) {
+    const { page } = watch(await open(browser, base));
+    await ask("demo stuck --fault hung-session --fault-step 1");
+    await go(page, "#/overview?run=stuck");
+    const insight = page.locator('[data-insight^="hung-task-"]');
+    await insight.first().waitFor();
+    // Others may be slow for a moment on a busy machine; the one that hangs becomes the oldest of all and is told first.
+    await page.waitForFunction(() => /in tool for ([2-9]|[0-9]{2,})(\.\d+)? s.*rollout-1/.test(document.querySelector('[data-insight^="hung-task-"]')?.textContent ?? ""));
+    const id = (await insight.first().getAttribute("data-insight")).slice("hung-".length);
+
+    await page.click('nav a:has-text("Rollouts")');
+    await ready(page);
+    await page.keyboard.press("2");
+    await page.keyboard.press("3");
+    await page.keyboard.press("/");
+    await page.keyboard.type("status:running stage:tool");
+    await page.keyboard.press("Enter");
+    const row = page.locator('[role="table"][aria-label="Sessions"] [role="row"]', { has: page.locator(`a.mono:text-is("${id}")`) });
+    await row.locator(".suspect:has-text('⚠ tool')").waitFor();
+    await row.locator("a.mono").click();
+    await page.waitForSelector(`#view[data-view="session"] h1:has-text("${id}")`);
+    await page.waitForSelector('section[aria-label="How it ended"]:has-text("In tool for")');
+    await page.waitForSelector('section[aria-label="Turn by turn"] .item:has(b:text-is("tool")):has-text("and still open")');
+    await page.waitForSelector("li.end:has-text('Not ended')");
+    await ask("end");
+  },
+
   /** What was recorded as markup is shown as text, everywhere. */
   async text({ browser, watch }) {
     const { page } = watch(await open(browser, base));
@@ -262,7 +354,7 @@ const scenarios = {
     const { page } = watch(await open(browser, base));
     await go(page, "#/runs");
     await page.waitForSelector("text=Nothing has been recorded yet");
-    await go(page, "#/timeline").catch(() => undefined);
+    await page.goto(`${base}/#/timeline`);
     await page.waitForSelector("pre:has-text('insight.init')");
   },
 };
