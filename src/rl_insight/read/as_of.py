@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rl_insight.read.compose import part
-from rl_insight.read.rows import Rows
+from rl_insight.read.rows import Rows, question
 from rl_insight.store import Table
 
 _START = re.compile(r"((?:\s*--[^\n]*\n)*\s*)(WITH\s+RECURSIVE\b|WITH\b|)", re.IGNORECASE)
@@ -21,9 +21,15 @@ class AsOf:
     def __init__(self, source: Rows, moment: int) -> None:
         self._source = source
         self.moment = moment
+        self._written: dict[str, list[Any]] | None = None
 
     def rows(self, sql: str, params: Any = None, limit: int | None = None, timeout: float | None = None) -> Table:
-        given = {**(params or {}), "as_of": self.moment}
+        if self._written is None:
+            # All lines are looked at, so once for all questions.
+            found = self._source.rows(question("written"), {"as_of": self.moment}).rows
+            columns = ("written_procs", "written_lines", "written_ts")
+            self._written = {name: [row[at] for row in found] for at, name in enumerate(columns)}
+        given = {**(params or {}), **self._written, "as_of": self.moment}
         if "now" in given:
             given["now"] = self.moment
         return self._source.rows(as_of(sql), given, limit, timeout)
