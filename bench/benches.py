@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bench.api import api
 from bench.caller import caller
 from bench.imports import imports
+from bench.page import page
 from bench.pipeline import files, producer, soak, stored
 from bench.read_models import demo_overhead, read_models
 from bench.row import Bench
@@ -15,6 +17,8 @@ BENCHES = [
     Bench("stored", stored),
     Bench("imports", imports),
     Bench("read", read_models),
+    Bench("api", api),
+    Bench("page", page),
     Bench("demo", demo_overhead),
     Bench("soak", soak, by_default=False),
 ]

@@ -26,5 +26,6 @@ GOALS: dict[str, Goal] = {
     "collector CPU": Goal(3),
     "events stored and queryable": Goal(250_000, at_least=True),
     "import": Goal(40),
+    "GET timeline, a window, 1 M spans": Goal(150),
     "recording overhead on the demo": Goal(1),
 }

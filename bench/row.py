@@ -17,7 +17,10 @@ class Floor(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct):
-    """A measured figure. `low` and `high` are what else was seen; their meaning is the bench's own and documented."""
+    """A measured figure. `low` and `high` are what else was seen; their meaning is the bench's own and documented.
+
+    One that could not be measured here is `skipped`, and its note says why.
+    """
 
     bench: str
     name: str
@@ -27,6 +30,7 @@ class Row(msgspec.Struct):
     high: float | None = None
     floor: Floor | None = None
     note: str = ""
+    skipped: bool = False
     peers: dict[str, float] = {}
     series: dict[str, list[tuple[float, int]]] = {}
 
@@ -40,7 +44,7 @@ class Row(msgspec.Struct):
     def met(self) -> bool | None:
         """Whether the goal is met; None where there is none."""
         found = GOALS.get(self.name)
-        if found is None:
+        if found is None or self.skipped:
             return None
         return self.value >= found.limit if found.at_least else self.value <= found.limit
 

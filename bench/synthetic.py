@@ -33,6 +33,7 @@ def build(data_dir: Path, spans: int) -> int:
             part = {"first": step * SESSIONS_PER_STEP, "last": until * SESSIONS_PER_STEP - 1, "run": RUN, "seq": seq}
             cursor.execute(_sql("spans"), part)
             cursor.execute(_sql("facts"), part)
+            cursor.execute(_sql("points"), part)
             cursor.execute(_sql("tags"), {"seq": seq})
             seq += 2 * SPANS_PER_STEP * STEPS_AT_ONCE
         made = steps * SPANS_PER_STEP

@@ -33,7 +33,7 @@ def show(rows: Sequence[Row], peers: Mapping[str, str], about: Mapping[str, str]
             previous = row.bench
         table.add_row(
             row.name,
-            f"[bold]{figure(row.value, row.unit)}[/bold]",
+            "not measured" if row.skipped else f"[bold]{figure(row.value, row.unit)}[/bold]",
             "" if row.low is None or row.high is None else f"{plain(row.low)} … {plain(row.high)}",
             figure(row.floor.value, row.unit) if row.floor else "",
             f"{row.times_floor:.1f}" if row.times_floor is not None else "",

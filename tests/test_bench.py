@@ -38,6 +38,25 @@ ROWS = {
     "collector memory at the end",
     "import",
     "import, init and first record",
+    *(
+        f"GET {view}, {size} spans"
+        for size in ("1 M", "10 M")
+        for view in (
+            "runs",
+            "overview",
+            "timeline, a window",
+            "sessions",
+            "session",
+            "flow",
+            "metrics",
+            "fleet",
+            "facts",
+        )
+    ),
+    "page weight, entry",
+    "page weight, all views",
+    "page load, overview",
+    "page load, timeline",
 }
 
 
@@ -57,7 +76,7 @@ def test_the_benchmarks_run_and_measure_every_row() -> None:
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows.keys() >= ROWS
-    assert all(row["value"] > 0 for row in rows.values())
+    assert all(row["value"] > 0 or (row["skipped"] and row["note"]) for row in rows.values())
     assert rows["gauge"]["floor"]["value"] > 0
     assert rows["gauge"]["goal"] == 700
 
