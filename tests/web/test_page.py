@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ def demo(server: Server, run: str, *options: str) -> subprocess.Popen[bytes]:
     """A demo run into the server."""
     environment = {**clean_environment(), "RL_INSIGHT_RUN": run, "RL_INSIGHT_SERVER_URL": server.url}
     command = [sys.executable, "-m", "rl_insight.demo", "--workers", "2", "--speed", "4", *options]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
 def nasty_lines(run: str, proc: str) -> bytes:
@@ -140,9 +141,10 @@ def test_page_shows_a_run_as_it_happens(filled: Server, scenario: str, tmp_path:
         return "started"
 
     def end(_: str) -> str:
-        for one in running:
-            one.terminate()
-            one.wait(60)
+        while running:
+            # All its processes at once: told to stop, it would give one that hangs its time.
+            os.killpg(running[-1].pid, signal.SIGKILL)
+            running.pop().wait(60)
         return "ended"
 
     try:
