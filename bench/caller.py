@@ -18,6 +18,7 @@ FLOOR_OF = {
     "span with attributes": floors.WITH,
     "state": floors.WITH,
     "phase": floors.WITH,
+    "session": floors.WITH,
     "op": floors.CALL,
     "disabled gauge": floors.CALL,
     "disabled span": floors.WITH,

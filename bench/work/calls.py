@@ -89,6 +89,13 @@ def phase(calls: int) -> None:
                 pass
 
 
+def session(calls: int) -> None:
+    with insight.task("task-1"):
+        for _ in range(calls):
+            with insight.session("session-1") as one:
+                one.finish("accepted", reward=1.0)
+
+
 RECORDING: dict[str, Callable[[int], None]] = {
     "gauge": gauge,
     "gauge with a label": gauge_with_label,
@@ -102,6 +109,7 @@ RECORDING: dict[str, Callable[[int], None]] = {
     "fact": fact,
     "log": log,
     "phase": phase,
+    "session": session,
 }
 DISABLED: dict[str, Callable[[int], None]] = {"disabled gauge": gauge, "disabled span": span}
 
