@@ -52,7 +52,9 @@ def demo(
     """Train a small policy to do arithmetic with tools, and watch it: several processes, about 90 seconds."""
     command = [sys.executable, "-m", "rl_insight.demo", "--with-parent", "--workers", str(workers)]
     command += ["--steps", str(steps), "--seed", str(seed), "--speed", str(speed), "--fault", fault]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to end is answered like Ctrl-C
+    # Being told to end is answered like Ctrl-C; and Ctrl-C works also where a shell has us ignore it, as for `&`.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     if not record:
         _train_unrecorded(command)
         return
@@ -202,8 +204,8 @@ def _open(link: str) -> None:
 
 
 def _stay(link: str) -> None:
-    note(f"\nthe run is over; the page stays at {link} until Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):
+        note(f"\nthe run is over; the page stays at {link} until Ctrl-C")
         signal.pause()
 
 
