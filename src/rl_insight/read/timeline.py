@@ -10,8 +10,8 @@ from rl_insight.read.about import About, about
 from rl_insight.read.compose import records, structs
 from rl_insight.read.rows import Rows
 
-# An answer holds no more than this, however many lanes and pixels are asked for.
-MOST_ITEMS = 60_000
+# An answer holds no more than this, however many lanes and pixels are asked for: some 1.8 MB.
+MOST_ITEMS = 48_000
 MOST_LANES = 400
 MOST_OPEN = 5_000
 SUMMARY_BUCKETS = 400
