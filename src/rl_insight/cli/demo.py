@@ -116,6 +116,7 @@ def _train_watched(command: list[str], told: dict[str, str], client: Any, run: s
 
     environment = {**os.environ, **{key: value for key, value in told.items() if value}, "RL_INSIGHT_QUIET": "1"}
     environment.pop("RL_INSIGHT_DISABLED", None)
+    stopped = True  # by Ctrl-C, until it has ended by itself
     with tempfile.TemporaryFile() as output:
         with (
             _training(command, environment, output) as training,
@@ -126,9 +127,11 @@ def _train_watched(command: list[str], told: dict[str, str], client: Any, run: s
                 view.show()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     training.wait(view.every)
+            stopped = False
         output.seek(0)
         said = output.read().decode(errors="replace").strip()
-    if training.returncode not in (0, 130):
+    # Stopped while it was starting, it ends with whatever code Python ends with then.
+    if training.returncode not in (0, 130) and not stopped:
         raise Trouble(f"the training ended with code {training.returncode}:\n{said[-3000:]}")
     for line in reversed(said.splitlines()):
         if line.startswith("{"):
