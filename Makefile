@@ -74,5 +74,5 @@ clean:
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[server,demo]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[server,demo,ray]"
 	touch $@
