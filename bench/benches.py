@@ -9,6 +9,7 @@ from bench.page import page
 from bench.pipeline import files, producer, soak, stored
 from bench.read_models import demo_overhead, read_models
 from bench.row import Bench
+from bench.saturation import saturation
 
 BENCHES = [
     Bench("caller", caller),
@@ -20,5 +21,6 @@ BENCHES = [
     Bench("api", api),
     Bench("page", page),
     Bench("demo", demo_overhead),
+    Bench("load", saturation, by_default=False),
     Bench("soak", soak, by_default=False),
 ]
