@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo page screenshots chromium test lint format bench bench-peers docs clean lint-page
+.PHONY: demo page dashboards screenshots chromium test lint format bench bench-peers docs clean lint-page
 
 NPM := $(shell command -v npm)
 PAGE := src/rl_insight/serve/static/index.html
@@ -64,6 +64,10 @@ bench: $(STAMP)
 
 bench-peers: $(STAMP)
 	$(BIN)/python -m bench --peers
+
+# The Grafana dashboards, from tools/dashboards; a test holds that the files are what it makes.
+dashboards: $(STAMP)
+	$(BIN)/python -m tools.dashboards
 
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/test_docs.py

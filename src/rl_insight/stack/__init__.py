@@ -1,0 +1,1 @@
+"""Prometheus, Tempo and Grafana beside the collector: dashboards, alert rules, configs, start and stop."""

@@ -1,0 +1,157 @@
+"""What was every lane doing, moment by moment? From Tempo; the shares of time beside it are from Prometheus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grafana_foundation_sdk.builders import common, statetimeline, table, tempo
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.models import common as common_model
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models import tempo as tempo_model
+
+from tools.dashboards.parts import WHO, Ask, curve, fill, page
+
+VERSION = 1
+TRACES = model.DataSourceRef(type_val="tempo", uid="${traces}")
+MOST_SPANS = 5000
+NOT_SHOWN = ("traceIdHidden", "Trace Service", "Trace Name", "Span ID", "Duration", "milliseconds")
+
+# States are spans of the part `state`; a lane is known by its process and its name.
+STATES = (
+    '{ span.rl.part = "state" && resource.rl.run =~ "$run" && resource.rl.role =~ "$role" }'
+    " | select(span.rl.lane, resource.service.instance.id)"
+)
+SLOW = (
+    '{ resource.rl.run =~ "$run" && resource.rl.role =~ "$role" && duration > 1s }'
+    " | select(span.rl.part, span.rl.lane, span.rl.session, resource.rl.role)"
+)
+FAILED = (
+    '{ resource.rl.run =~ "$run" && resource.rl.role =~ "$role" && status = error }'
+    " | select(span.rl.part, span.rl.lane, span.rl.session, resource.rl.role, statusMessage)"
+)
+
+
+def dashboard() -> Any:
+    made = page(
+        "rl-insight-timeline",
+        "RL-Insight / State timeline",
+        "What was every lane doing, moment by moment, and which work was slow or failed?",
+        VERSION,
+    )
+    made.with_variable(build.DatasourceVariable("traces").label("Tempo").type("tempo").multi(False))
+    return fill(
+        made,
+        _lanes(),
+        "How is time spent?",
+        curve(
+            "In which states is time spent?",
+            "Lanes in each state, on average, over all processes chosen.",
+            Ask(f"sum by (state) (rate(rl_insight_lane_state_seconds_total{{{WHO}}}[$__rate_interval]))", "{{state}}"),
+            stacked=True,
+        ),
+        curve(
+            "Who spends it?",
+            "Lanes in any state, by process. A process below the others is idle between states, or gone.",
+            Ask(
+                f"sum by (role, rank) (rate(rl_insight_lane_state_seconds_total{{{WHO}}}[$__rate_interval]))",
+                "{{role}} {{rank}}",
+            ),
+        ),
+        "Which work is worth a look?",
+        _spans("Which spans took longer than a second?", "The newest of them; follow a link to its whole trace.", SLOW),
+        _spans("Which spans failed?", "Spans that ended with an error; follow a link to the whole trace.", FAILED),
+    )
+
+
+def _lanes() -> Any:
+    panel = (
+        statetimeline.Panel()
+        .merge_values(False)  # two rollouts one after the other are two, not one long one
+        .show_value(common_model.VisibilityMode.AUTO)
+        .align_value(common_model.TimelineValueAlignment.LEFT)
+        .row_height(0.85)
+        .line_width(0)
+        .fill_opacity(85)
+        .per_page(40)
+        .color_scheme(build.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
+        .display_name("${__field.labels.lane}")
+        .no_value("no states: is a Tempo connected, and does the collector export to it?")
+        .legend(
+            common.VizLegendOptions()
+            .display_mode(common_model.LegendDisplayMode.LIST)
+            .placement(common_model.LegendPlacement.BOTTOM)
+            .show_legend(True)
+        )
+        .tooltip(common.VizTooltipOptions().mode(common_model.TooltipDisplayMode.SINGLE))
+        .with_target(_query(STATES, "A"))
+    )
+    # Tempo hands out start and duration; the panel wants start and end, and a frame per lane.
+    for transformation, options in [
+        ("calculateField", _sum("milliseconds", "Duration", "/", "1000000")),
+        ("calculateField", _sum("end", "Start time", "+", "milliseconds")),
+        ("convertFieldType", {"conversions": [{"targetField": "end", "destinationType": "time"}], "fields": {}}),
+        (
+            "organize",
+            {
+                "excludeByName": dict.fromkeys(NOT_SHOWN, True),
+                "indexByName": {"Start time": 0, "end": 1, "Name": 2},
+                "renameByName": {"span.rl.lane": "lane", "rl.lane": "lane"},
+            },
+        ),
+        ("sortBy", {"sort": [{"field": "Start time", "desc": False}]}),
+        ("partitionByValues", {"fields": ["lane"], "keepFields": False, "naming": {"asLabels": True}}),
+    ]:
+        panel.with_transformation(model.DataTransformerConfig(id_val=transformation, options=options))
+    return (
+        panel.datasource(TRACES)
+        .title("What was every lane doing?")
+        .description(
+            "A row per lane, a bar per state: every interval is kept apart. Zoom in to see short ones; at most "
+            f"{MOST_SPANS} states are fetched. Work in progress shows once it ends; the collector's page has it live."
+        )
+        .span(24)
+        .height(18)
+    )
+
+
+def _spans(title: str, why: str, query: str) -> Any:
+    return (
+        table.Panel()
+        .with_target(_query(query, "A", most=200))
+        .no_value("none")
+        .cell_height(common_model.TableCellHeight.SM)
+        .filterable(True)
+        .datasource(TRACES)
+        .title(title)
+        .description(why)
+        .span(12)
+        .height(10)
+    )
+
+
+def _query(query: str, reference: str, most: int = MOST_SPANS) -> Any:
+    return (
+        tempo.TempoQuery()
+        .ref_id(reference)
+        .query_type("traceql")
+        .query(query)
+        .table_type(tempo_model.SearchTableType.SPANS)
+        .limit(most)
+        .spss(100)
+        .filters([])
+        .datasource(TRACES)
+    )
+
+
+def _sum(name: str, left: str, operator: str, right: str) -> dict[str, Any]:
+    return {
+        "mode": "binary",
+        "alias": name,
+        "binary": {
+            "left": {"matcher": {"id": "byName", "options": left}},
+            "operator": operator,
+            "right": {"fixed": right} if right.isdigit() else {"matcher": {"id": "byName", "options": right}},
+        },
+        "replaceFields": False,
+    }
