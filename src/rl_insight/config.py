@@ -75,6 +75,72 @@ class Ship(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Collector(msgspec.Struct, forbid_unknown_fields=True):
+class Scrape(msgspec.Struct, forbid_unknown_fields=True):
+    """How the collector reads the `/metrics` of engines and other registered targets."""
+
+    enabled: bool = True
+    interval: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
+    timeout: Seconds = 5.0
+    max_bytes: Positive = 8 * 2**20
+    max_series: Positive = 2000
+    buckets: bool = True
+    drop: list[str] = msgspec.field(default_factory=lambda: ["python_", "process_", "go_", "promhttp_"])
+    forget: Annotated[float, Meta(ge=0)] = 3600.0
+
+
+class Ray(msgspec.Struct, forbid_unknown_fields=True):
+    """Inside a Ray job: who collects its lines, and what is placed on its nodes. Other processes ignore it."""
+
+    enabled: bool = True
+    collector: bool = True
+    detached: bool = False
+    samplers: bool = True
+    trace_calls: bool = False
+    wait: Annotated[float, Meta(ge=0, le=86400)] = 15.0
+    start_timeout: Annotated[float, Meta(ge=0, le=86400)] = 10.0
+
+
+class Stack(msgspec.Struct, forbid_unknown_fields=True):
+    """Prometheus, Tempo and Grafana, where `rl-insight stack` runs them: all on this machine's loopback."""
+
+    services_dir: str = ""
+    prometheus_port: Annotated[int, Meta(ge=1, le=65535)] = 9090
+    tempo_port: Annotated[int, Meta(ge=1, le=65535)] = 3200
+    tempo_otlp_port: Annotated[int, Meta(ge=1, le=65535)] = 4320
+    tempo_grpc_port: Annotated[int, Meta(ge=1, le=65535)] = 9095
+    grafana_port: Annotated[int, Meta(ge=1, le=65535)] = 3000
+    scrape_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
+    retain_days: Annotated[float, Meta(gt=0)] = 15.0
+
+
+class OtlpExport(msgspec.Struct, forbid_unknown_fields=True):
+    """A destination of OTLP/HTTP: `endpoint` is its base URL, to which `/v1/traces` and its like are added."""
+
+    endpoint: str
+    name: str = ""
+    signals: list[Literal["traces", "metrics", "logs"]] = msgspec.field(default_factory=lambda: ["traces", "metrics", "logs"])
+    headers: dict[str, str] = {}
+    compression: Literal["gzip", "none"] = "gzip"
+    timeout: Seconds = 10.0
+    traces_endpoint: str = ""
+    metrics_endpoint: str = ""
+    logs_endpoint: str = ""
+    begin: Literal["now", "start"] = "now"
+    received: bool = True
+    heartbeats: bool = True
+    batch_lines: Positive = 2000
+
+
+class Exposition(msgspec.Struct, forbid_unknown_fields=True):
+    """What the server's own `/metrics` shows a Prometheus. `buckets` are by metric, `default` for those not named."""
+
+    namespace: Annotated[str, Meta(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$")] = "rl_insight_monitor"
+    buckets: dict[str, Annotated[list[float], Meta(min_length=1, max_length=200)]] = {}
+    max_series: Positive = 2000
+    max_metrics: Positive = 2000
+    keep: Annotated[float, Meta(ge=0)] = 900.0
+
+
     """The collector: where it listens, what it keeps, and its limits."""
 
     host: str = "127.0.0.1"
@@ -92,6 +158,14 @@ class Collector(msgspec.Struct, forbid_unknown_fields=True):
     store_memory: str = "512MB"
     store_threads: int = 2
 
+    redact: Redact = msgspec.field(default_factory=Redact)
+    otlp_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    otlp_run: str = ""
+    otlp_export: list[OtlpExport] = []
+    targets_dir: str = ""
+    scrape: Scrape = msgspec.field(default_factory=Scrape)
+    prometheus: Exposition = msgspec.field(default_factory=Exposition)
+    stack: Stack = msgspec.field(default_factory=Stack)
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
     """Everything that can be set. `rl-insight doctor` prints the values in force and where each came from."""

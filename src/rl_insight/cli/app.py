@@ -20,6 +20,7 @@ from rl_insight.cli.steps import steps
 from rl_insight.cli.tail import tail
 from rl_insight.cli.top import top
 from rl_insight.cli.verify import verify
+from rl_insight.cli.targets import targets_app
 
 app = typer.Typer(
     name="rl-insight",
@@ -57,6 +58,7 @@ app.command()(top)
 app.command()(steps)
 app.command()(sessions)
 app.command()(session)
+app.add_typer(targets_app, name="targets")
 app.command()(hotspots)
 app.command()(verify)
 app.command()(rebuild)

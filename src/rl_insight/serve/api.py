@@ -51,6 +51,8 @@ async def index(request: Request) -> JSON:
                 "GET /api/v1/runs": "the runs in the store",
                 "DELETE /api/v1/runs/{run}": "delete a run, from store and log",
                 "POST /api/v1/query": 'read with SQL: {"sql": "SELECT ...", "params": [], "limit": 10000}',
+                "GET /api/v1/services": "the ports of OTLP, Prometheus and Grafana",
+                "GET, POST, DELETE /api/v1/prometheus/targets": "engines and others whose /metrics are read",
                 "GET /api/v1/tail": "lines as they arrive, newline-delimited JSON",
             },
         }

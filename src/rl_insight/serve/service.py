@@ -17,6 +17,7 @@ from rl_insight.collect import Accepted, Collector, Stopping, Subscription
 from rl_insight.collect.collector import TAIL_BYTES
 from rl_insight.serve import address
 from rl_insight.serve.follow import follow_files
+from rl_insight.serve.scraping import Scraping
 from rl_insight.store import FileProjector, Projector, Store
 from rl_insight.version import __version__
 
@@ -32,6 +33,7 @@ class Service(Protocol):
     max_body_bytes: int
     max_pending_bytes: int
     stopping: bool
+    scraping: Scraping | None
 
     def submit(self, body: bytes) -> Future[Accepted]: ...
     def subscribe(self, notify: Callable[[], None]) -> Subscription: ...
@@ -44,8 +46,16 @@ class Service(Protocol):
 class CollectorService:
     """A collector, the store that follows its log, and how they are opened and closed together."""
 
-    def __init__(self, store: Store, collector: Collector, projector: Projector, settings: config.Collector) -> None:
+    def __init__(
+        self,
+        store: Store,
+        collector: Collector,
+        projector: Projector,
+        settings: config.Collector,
+        scraping: Scraping | None = None,
+    ) -> None:
         self.store = store
+        self.scraping = scraping
         self.collector = collector
         self.projector = projector
         self.max_body_bytes = settings.max_body_bytes
@@ -62,9 +72,12 @@ class CollectorService:
         except BaseException:
             store.close()
             raise
+        scraping = None
         if follow:
             projector.start()
-        return cls(store, collector, projector, settings)
+            scraping = Scraping(data_dir, settings, collector, store)
+            scraping.scraper.start()
+        return cls(store, collector, projector, settings, scraping)
 
     def submit(self, body: bytes) -> Future[Accepted]:
         if self.stopping:
@@ -84,6 +97,8 @@ class CollectorService:
 
     def delete_run(self, run: str) -> int | None:
         """Delete a run and return how many lines it had; None where there is no such run."""
+        if self.scraping is not None:
+            self.scraping.scraper.forget_run(run)
         return self.projector.delete_run(run).lines or None
 
     def begin_stop(self) -> None:
@@ -93,6 +108,8 @@ class CollectorService:
     def close(self) -> None:
         """Store what was accepted, and let go of everything."""
         self.stopping = True
+        if self.scraping is not None:
+            self.scraping.scraper.stop()
         self.collector.stop()
         self.projector.stop()
         self.collector.close()
@@ -104,6 +121,7 @@ class FolderService:
 
     max_body_bytes = 2**20
     max_pending_bytes = 2**24
+    scraping: Scraping | None = None
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
