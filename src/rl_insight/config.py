@@ -54,6 +54,7 @@ class Resources(msgspec.Struct, forbid_unknown_fields=True):
 
     enabled: bool = True
     interval: Seconds = 10.0
+    delay: Annotated[float, Meta(ge=0, le=86400)] = 0.0
 
 
 class Ship(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +75,6 @@ class Ship(msgspec.Struct, forbid_unknown_fields=True):
     heartbeat: Seconds = 5.0
 
 
-class Collector(msgspec.Struct, forbid_unknown_fields=True):
 class Scrape(msgspec.Struct, forbid_unknown_fields=True):
     """How the collector reads the `/metrics` of engines and other registered targets."""
 
@@ -141,6 +141,7 @@ class Exposition(msgspec.Struct, forbid_unknown_fields=True):
     keep: Annotated[float, Meta(ge=0)] = 900.0
 
 
+class Collector(msgspec.Struct, forbid_unknown_fields=True):
     """The collector: where it listens, what it keeps, and its limits."""
 
     host: str = "127.0.0.1"
@@ -157,7 +158,6 @@ class Exposition(msgspec.Struct, forbid_unknown_fields=True):
     project_interval: float = 0.2
     store_memory: str = "512MB"
     store_threads: int = 2
-
     redact: Redact = msgspec.field(default_factory=Redact)
     otlp_port: Annotated[int, Meta(ge=0, le=65535)] = 0
     otlp_run: str = ""
@@ -166,6 +166,7 @@ class Exposition(msgspec.Struct, forbid_unknown_fields=True):
     scrape: Scrape = msgspec.field(default_factory=Scrape)
     prometheus: Exposition = msgspec.field(default_factory=Exposition)
     stack: Stack = msgspec.field(default_factory=Stack)
+
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
     """Everything that can be set. `rl-insight doctor` prints the values in force and where each came from."""
@@ -178,11 +179,13 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
     node: str | None = None
     enabled: bool = True
     labels: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     server: Server = msgspec.field(default_factory=Server)
     prometheus: Prometheus = msgspec.field(default_factory=Prometheus)
     ship: Ship = msgspec.field(default_factory=Ship)
     redact: Redact = msgspec.field(default_factory=Redact)
     resources: Resources = msgspec.field(default_factory=Resources)
+    ray: Ray = msgspec.field(default_factory=Ray)
     collector: Collector = msgspec.field(default_factory=Collector)
 
 
@@ -208,7 +211,7 @@ ENVIRONMENT: dict[str, str] = {
 
 # What a process was told and its children must know as well; set by `init`, read by theirs. The weakest source of all.
 INHERITED = "RL_INSIGHT_INHERITED"
-_HANDED_DOWN = ("labels", "redact", "ship", "resources")
+_HANDED_DOWN = ("labels", "redact", "ship", "resources", "ray")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -245,6 +248,18 @@ def inherited(config: Config) -> str:
     import json
 
     return json.dumps(told) if told else ""  # in ASCII, which every environment can carry
+
+
+def adopt(config: Config, told: str) -> None:
+    """Take over what `inherited` said of another process's settings, wherever these are as they come."""
+    plain = msgspec.to_builtins(Config())
+    for section, values in _handed_down({INHERITED: told}).items():
+        if section == "labels":
+            config.labels = {**values, **config.labels}
+            continue
+        ours = msgspec.to_builtins(getattr(config, section))
+        taken = {key: value for key, value in values.items() if ours[key] == plain[section][key]}
+        setattr(config, section, msgspec.convert({**ours, **taken}, type(getattr(config, section))))
 
 
 _FALSE = ("", "0", "false", "no", "off")
