@@ -142,7 +142,7 @@ def dashboard() -> Any:
         ),
         curve(
             "How full is GPU memory?",
-            "Used share.",
+            "Used share of a GPU's memory. Near 1 the next allocation fails.",
             Ask(
                 f"max by (node, gpu) (rl_insight_gpu_memory_used_bytes{{{RUN}}})"
                 f" / max by (node, gpu) (rl_insight_gpu_memory_total_bytes{{{RUN}}})",

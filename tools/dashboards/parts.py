@@ -165,6 +165,8 @@ def heat(title: str, why: str, ask: Ask, *, unit: str = "s", width: int = 12, he
     """How values are spread, and how that changes: a column per moment, a row per bucket."""
     panel = (
         heatmap.Panel()
+        .unit(unit)
+        .no_value("no data")
         .calculate(False)
         .color(
             heatmap.HeatmapColorOptions()

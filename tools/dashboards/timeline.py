@@ -17,19 +17,17 @@ TRACES = model.DataSourceRef(type_val="tempo", uid="${traces}")
 MOST_SPANS = 5000
 NOT_SHOWN = ("traceIdHidden", "Trace Service", "Trace Name", "Span ID", "Duration", "milliseconds")
 
-# States are spans of the part `state`; a lane is known by its process and its name.
+# Attributes as schema/conventions.py has them. `service.name` is the role, and is there for every process.
+OF_RUN = 'resource.rl.run =~ "$run" && resource.service.name =~ "$role"'
 STATES = (
-    '{ span.rl.part = "state" && resource.rl.run =~ "$run" && resource.rl.role =~ "$role" }'
-    " | select(span.rl.lane, resource.service.instance.id)"
+    f'{{ span.rl.part = "state" && {OF_RUN} }}'
+    " | select(span.rl.lane, resource.service.name, resource.process.pid, resource.rl.proc)"
 )
-SLOW = (
-    '{ resource.rl.run =~ "$run" && resource.rl.role =~ "$role" && duration > 1s }'
-    " | select(span.rl.part, span.rl.lane, span.rl.session, resource.rl.role)"
-)
-FAILED = (
-    '{ resource.rl.run =~ "$run" && resource.rl.role =~ "$role" && status = error }'
-    " | select(span.rl.part, span.rl.lane, span.rl.session, resource.rl.role, statusMessage)"
-)
+MORE = "span.rl.part, span.rl.lane, span.rl.session.id, resource.service.name"
+SLOW = f"{{ {OF_RUN} && duration > 1s }} | select({MORE})"
+FAILED = f"{{ {OF_RUN} && status = error }} | select({MORE}, span.rl.reason)"
+# A lane is known by its process and its name: two processes may call theirs the same.
+SHORT = {"rl.lane": "lane", "service.name": "role", "process.pid": "pid", "rl.proc": "proc"}
 
 
 def dashboard() -> Any:
@@ -75,7 +73,7 @@ def _lanes() -> Any:
         .fill_opacity(85)
         .per_page(40)
         .color_scheme(build.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
-        .display_name("${__field.labels.lane}")
+        .display_name("${__field.labels.role} ${__field.labels.lane} (${__field.labels.pid})")
         .no_value("no states: is a Tempo connected, and does the collector export to it?")
         .legend(
             common.VizLegendOptions()
@@ -96,11 +94,11 @@ def _lanes() -> Any:
             {
                 "excludeByName": dict.fromkeys(NOT_SHOWN, True),
                 "indexByName": {"Start time": 0, "end": 1, "Name": 2},
-                "renameByName": {"span.rl.lane": "lane", "rl.lane": "lane"},
+                "renameByName": SHORT,
             },
         ),
         ("sortBy", {"sort": [{"field": "Start time", "desc": False}]}),
-        ("partitionByValues", {"fields": ["lane"], "keepFields": False, "naming": {"asLabels": True}}),
+        ("partitionByValues", {"fields": [*SHORT.values()], "keepFields": False, "naming": {"asLabels": True}}),
     ]:
         panel.with_transformation(model.DataTransformerConfig(id_val=transformation, options=options))
     return (

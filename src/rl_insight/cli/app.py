@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rl_insight.cli.dashboards import dashboards_app
 from rl_insight.cli.demo import demo
 from rl_insight.cli.doctor import doctor
 from rl_insight.cli.hotspots import hotspots
@@ -16,11 +17,12 @@ from rl_insight.cli.runs import runs_app
 from rl_insight.cli.schema import schema
 from rl_insight.cli.server import server_app
 from rl_insight.cli.sessions import session, sessions
+from rl_insight.cli.stack import stack_app
 from rl_insight.cli.steps import steps
 from rl_insight.cli.tail import tail
+from rl_insight.cli.targets import targets_app
 from rl_insight.cli.top import top
 from rl_insight.cli.verify import verify
-from rl_insight.cli.targets import targets_app
 
 app = typer.Typer(
     name="rl-insight",
@@ -50,15 +52,17 @@ def rl_insight(
 
 
 app.add_typer(server_app, name="server")
+app.add_typer(stack_app, name="stack")
+app.add_typer(dashboards_app, name="dashboards")
 app.command("open")(open_folder)
 app.command()(query)
 app.command()(tail)
 app.add_typer(runs_app, name="runs")
+app.add_typer(targets_app, name="targets")
 app.command()(top)
 app.command()(steps)
 app.command()(sessions)
 app.command()(session)
-app.add_typer(targets_app, name="targets")
 app.command()(hotspots)
 app.command()(verify)
 app.command()(rebuild)

@@ -1,4 +1,4 @@
-"""`rl-insight server start|stop|status`: the collector with its store and its API."""
+"""`rl-insight server install|start|stop|status`: the collector with its store and its API."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import typer
 
 from rl_insight import config
 from rl_insight.cli.options import DataDir, resolve
+from rl_insight.cli.stack import install as install_stack
 from rl_insight.cli.trouble import Trouble, note
 
 if TYPE_CHECKING:
     from rl_insight.serve.address import Address
 
 server_app = typer.Typer(no_args_is_help=True, help="Start, stop and look at the server.")
+
+server_app.command("install")(install_stack)
 
 START_SECONDS = 120.0
 
@@ -39,6 +42,9 @@ def start(
         Path | None, typer.Option("--config", help="YAML file with settings, see the key 'collector'.", dir_okay=False)
     ] = None,
     auto_port: Annotated[bool, typer.Option("--auto-port", help="Take the next free port if it is taken.")] = False,
+    stack: Annotated[
+        bool, typer.Option("--stack", help="Start Prometheus, Tempo and Grafana too, as far as they are installed.")
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Run in the background; return once healthy.")] = False,
     log_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -50,9 +56,10 @@ def start(
         settings.port = port
     folder = resolve(data_dir if data_dir is not None else Path(settings.data_dir) if settings.data_dir else None)
     if detach:
-        _start_detached(folder, host, port, config_file, auto_port)
+        _start_detached(folder, host, port, config_file, auto_port, stack)
         return
 
+    from rl_insight.cli.beside import BesideServer
     from rl_insight.serve.address import InUse
     from rl_insight.serve.server import PortTaken, configure_logging, serve
     from rl_insight.serve.service import CollectorService
@@ -60,23 +67,35 @@ def start(
     with _folder_trouble(folder):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         configure_logging(log_file)
+        beside = BesideServer(folder, settings, auto_port=auto_port) if stack else None
+
+        def announce(found: Address, token: str) -> None:
+            _announce(found, token)
+            if beside is not None:
+                beside.start()
+
         try:
             serve(
-                folder, settings, lambda: CollectorService.open(folder, settings), auto_port=auto_port, ready=_announce
+                folder, settings, lambda: CollectorService.open(folder, settings), auto_port=auto_port, ready=announce
             )
         except (InUse, PortTaken, config.ConfigError) as error:
             raise _split(str(error)) from None
+        finally:
+            if beside is not None:
+                beside.stop()
     note("stopped; everything accepted is stored")
 
 
 @server_app.command()
 def stop(data_dir: DataDir = None) -> None:
     """Stop the server of a data folder, after it has stored what it accepted."""
+    from rl_insight.cli.beside import stop_beside
     from rl_insight.serve import address
 
     folder = resolve(data_dir)
     found = address.read(folder)
     if found is None or not address.is_locked(folder):
+        stop_beside(folder)  # the server may have been killed, and its stack left
         note(f"no server runs on {folder}")
         with contextlib.suppress(OSError):
             (folder / "server.json").unlink(missing_ok=True)
@@ -96,6 +115,7 @@ def stop(data_dir: DataDir = None) -> None:
             )
         time.sleep(0.05)
     note(f"stopped the server at {found.url}")
+    stop_beside(folder)
 
 
 @server_app.command()
@@ -185,8 +205,9 @@ def _announce(found: Address, token: str) -> None:
 
 
 def _start_detached(
-    folder: Path, host: str | None, port: int | None, config_file: Path | None, auto_port: bool
+    folder: Path, host: str | None, port: int | None, config_file: Path | None, auto_port: bool, stack: bool
 ) -> None:
+    from rl_insight.cli.beside import tell_beside
     from rl_insight.serve import address
 
     with _folder_trouble(folder):
@@ -199,6 +220,7 @@ def _start_detached(
         command += ["--port", str(port)] if port is not None else []
         command += ["--config", str(config_file.absolute())] if config_file is not None else []
         command += ["--auto-port"] if auto_port else []
+        command += ["--stack"] if stack else []
         with crash.open("wb") as output:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=folder
@@ -210,6 +232,8 @@ def _start_detached(
         found = address.read(folder)
         if found is not None and found.pid == child.pid and address.healthy(found):
             _announce(found, address.token(folder) if found.token else "")
+            if stack:
+                tell_beside(folder, crash)
             note(f"it runs in the background; stop it with 'rl-insight server stop --data-dir {folder}'")
             return
         time.sleep(0.05)
