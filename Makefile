@@ -40,7 +40,7 @@ screenshots chromium: page
 endif
 
 test: $(STAMP) page chromium
-	$(BIN)/python -m pytest -rs $(TESTS)
+	$(BIN)/python -m pytest -rs -n 3 --dist loadfile $(TESTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
