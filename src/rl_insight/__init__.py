@@ -11,6 +11,7 @@ insight.close()
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from rl_insight.record.tasks import finish_session, finish_task, phase, session,
 from rl_insight.version import __version__
 
 if TYPE_CHECKING:
+    from rl_insight.adapters.prometheus import update_prometheus_config
     from rl_insight.agent_loop import agent_loop_session
     from rl_insight.record.handler import LogHandler
     from rl_insight.ship.lifecycle import Status
@@ -65,6 +67,7 @@ __all__ = [
     "trace_span",
     "trace_state",
     "turn",
+    "update_prometheus_config",
 ]
 
 
@@ -101,6 +104,15 @@ def init(
         if settings.rank is None:
             raise ConfigError(f"setting rank: a whole number is wanted, not {shown(rank)}")
     settings.labels = {**settings.labels, **{key: text(value) for key, value in labels.items()}}
+    if "ray" in sys.modules:
+        from rl_insight.ship.ray import in_ray
+
+        if in_ray():
+            from rl_insight.adapters.ray_job import enter
+
+            named = (project, experiment_name, config, run)
+            enter(settings, redactor, knows=any(one is not None for one in named), own_run=run is not None)
+            return
     start(settings, redactor)
 
 
@@ -155,4 +167,8 @@ def __getattr__(name: str) -> Any:
         from rl_insight.record.handler import LogHandler
 
         return LogHandler
+    if name == "update_prometheus_config":
+        from rl_insight.adapters.prometheus import update_prometheus_config
+
+        return update_prometheus_config
     raise AttributeError(f"module 'rl_insight' has no attribute {name!r}")

@@ -118,7 +118,9 @@ class OtlpExport(msgspec.Struct, forbid_unknown_fields=True):
 
     endpoint: str
     name: str = ""
-    signals: list[Literal["traces", "metrics", "logs"]] = msgspec.field(default_factory=lambda: ["traces", "metrics", "logs"])
+    signals: list[Literal["traces", "metrics", "logs"]] = msgspec.field(
+        default_factory=lambda: ["traces", "metrics", "logs"]
+    )
     headers: dict[str, str] = {}
     compression: Literal["gzip", "none"] = "gzip"
     timeout: Seconds = 10.0

@@ -3,6 +3,7 @@ WITH heard AS (
     SELECT
         coalesce(process.run, 'unknown') AS run, project, experiment, mark.lines, mark.first_ts, mark.last_ts,
         coalesce(process.state, 'running') = 'finished' AS finished,
+        aliases ->> 'ray_leads' IS NOT NULL AS leads,
         mark.last_ts + coalesce(clock_offset, 0) + greatest(3 * coalesce(heartbeat, 5), 15) * 1e9 > $now AS recent
     FROM mark LEFT JOIN process USING (proc)
     WHERE mark.lines > 0
@@ -12,7 +13,11 @@ runs AS (
         run,
         max(project) AS project,
         max(experiment) AS experiment,
-        CASE WHEN bool_or(recent AND NOT finished) THEN 'live' WHEN bool_and(finished) THEN 'finished' ELSE 'lost' END AS state,
+        CASE
+            WHEN bool_or(recent AND NOT finished) THEN 'live'
+            WHEN bool_and(finished) OR bool_or(finished AND leads) THEN 'finished'
+            ELSE 'lost'
+        END AS state,
         min(first_ts) AS first_ts,
         max(last_ts) AS last_ts,
         count(*) AS processes,

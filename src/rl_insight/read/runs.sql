@@ -1,5 +1,6 @@
 -- Which runs are there, and is each still going on at $now (ns since the epoch)?
 -- A run is live while one of its processes is heard from, finished when all of them said so, and lost otherwise.
+-- Ray ends a job's workers without a word: there, the word of the process that led the run is enough.
 WITH heard AS (
     SELECT
         coalesce(process.run, 'unknown') AS run,
@@ -9,6 +10,7 @@ WITH heard AS (
         coalesce(least(process.first_ts, mark.first_ts), mark.first_ts) AS first_ts,
         coalesce(greatest(process.last_ts, mark.last_ts), mark.last_ts) AS last_ts,
         coalesce(state, 'running') = 'finished' AS finished,
+        aliases ->> 'ray_leads' IS NOT NULL AS leads,
         -- Three missed heartbeats, by the process's clock put right, make a process lost.
         coalesce(greatest(process.last_ts, mark.last_ts), mark.last_ts) + coalesce(clock_offset, 0)
             + greatest(3 * coalesce(heartbeat, 5), 15) * 1e9 > $now AS recent
@@ -23,7 +25,11 @@ SELECT
     heard.run,
     max(project) AS project,
     max(experiment) AS experiment,
-    CASE WHEN bool_or(recent AND NOT finished) THEN 'live' WHEN bool_and(finished) THEN 'finished' ELSE 'lost' END AS state,
+    CASE
+        WHEN bool_or(recent AND NOT finished) THEN 'live'
+        WHEN bool_and(finished) OR bool_or(finished AND leads) THEN 'finished'
+        ELSE 'lost'
+    END AS state,
     min(first_ts) AS first_ts,
     max(last_ts) AS last_ts,
     count(*) AS processes,

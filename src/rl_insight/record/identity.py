@@ -81,7 +81,7 @@ def identify(config: Config, started: int, parent: str | None = None) -> Identit
         config_hash=_config_hash(config),
         versions=versions(),
         labels=dict(config.labels),
-        aliases={},
+        aliases=dict(config.aliases),
     )
 
 

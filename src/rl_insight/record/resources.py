@@ -52,6 +52,8 @@ class ResourceSampler:
         except ImportError:
             recorder.problem("resources", "psutil is not installed: CPU and memory of this node are not recorded")
             return
+        if self._stop.wait(self._settings.delay):  # others of this node are to come first
+            return
         probe: Probe | None = None
         while not self._stop.is_set():
             try:

@@ -69,6 +69,26 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+class Switch:
+    """Ends a server that runs in another thread, in order, as a signal would."""
+
+    def __init__(self) -> None:
+        self._server: _Server | None = None
+        self._off = False
+
+    def off(self) -> None:
+        """Stop the server, now or as soon as there is one."""
+        self._off = True
+        if self._server is not None:
+            self._server.handle_exit(signal.SIGTERM, None)
+
+    def connect(self, server: _Server) -> None:
+        """This is the one to stop."""
+        self._server = server
+        if self._off:
+            self.off()
+
+
 def serve(
     data_dir: Path,
     settings: config.Collector,
@@ -76,8 +96,9 @@ def serve(
     *,
     auto_port: bool = False,
     ready: Callable[[address.Address, str], None] | None = None,
+    switch: Switch | None = None,
 ) -> None:
-    """Serve a data folder until SIGINT or SIGTERM; `ready` is told the address and the token."""
+    """Serve a data folder until SIGINT, SIGTERM or the `switch`; `ready` is told the address and the token."""
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A batch decodes into thousands of dicts that live for a moment and are in no cycle: looking for cycles each time
     # would cost a tenth of the checking.
@@ -105,14 +126,16 @@ def serve(
                     ready(found, token)
 
             try:
-                _run(service, token, listener, announce)
+                _run(service, token, listener, announce, switch)
             finally:
                 service.begin_stop()
                 service.close()
                 address.remove(data_dir)
 
 
-def _run(service: Service, token: str, listener: socket.socket, announce: Callable[[], None]) -> None:
+def _run(
+    service: Service, token: str, listener: socket.socket, announce: Callable[[], None], switch: Switch | None
+) -> None:
     server = _Server(
         uvicorn.Config(
             create_app(service, token=token),
@@ -130,6 +153,8 @@ def _run(service: Service, token: str, listener: socket.socket, announce: Callab
         service,
         announce,
     )
+    if switch is not None:
+        switch.connect(server)
     server.run(sockets=[listener])
 
 

@@ -10,6 +10,8 @@ from rl_insight.ship.sink import Ack, Batch, Unavailable
 class FileSink:
     """Appends to `DIR/lines-PROC.jsonl`: one file a process, so that no two processes share one."""
 
+    destination = ""
+
     def __init__(self, folder: Path, proc: str) -> None:
         self.path = folder / f"lines-{proc}.jsonl"
         self._file: int | None = None

@@ -49,6 +49,11 @@ class HttpSink:
         self._encoding, self._compress = _compressor(compression, parts.hostname)
         self._connection: http.client.HTTPConnection | None = None
 
+    @property
+    def destination(self) -> str:
+        """Lines for one address are not delivered to another."""
+        return self.url
+
     def send(self, batch: Batch) -> Ack:
         """Post a batch and read the answer."""
         body, headers = batch.body, self._headers

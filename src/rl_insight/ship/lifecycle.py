@@ -6,8 +6,9 @@ import atexit
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -22,6 +23,7 @@ from rl_insight.ship.file import FileSink
 from rl_insight.ship.http import HttpSink
 from rl_insight.ship.outbox import Outbox
 from rl_insight.ship.packer import Packer
+from rl_insight.ship.ray import RaySink
 from rl_insight.ship.sender import Sender
 from rl_insight.ship.sink import Sink
 from rl_insight.ship.spool import Spool
@@ -43,16 +45,49 @@ class Status(msgspec.Struct, frozen=True):
     last_error: str = ""
 
 
+class Keeper(Protocol):
+    """Looks after what a process started for the others of its run, for as long as it records itself."""
+
+    def start(self) -> None:
+        """Begin; the process records from now on."""
+        ...
+
+    def before_stop(self, timeout: float) -> None:
+        """The process is about to deliver its last lines."""
+        ...
+
+    def after_stop(self, timeout: float) -> None:
+        """It has delivered them."""
+        ...
+
+
+class Course(NamedTuple):
+    """How a process records once that is known: its settings, what its children are told, what it looks after."""
+
+    config: Config
+    told: dict[str, str] = {}
+    keeper: Keeper | None = None
+
+
 class Shipment:
     """Everything that runs while a process records."""
 
-    def __init__(self, config: Config, hook: Callable[[str, Any], Any] | None, parent: str | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        hook: Callable[[str, Any], Any] | None,
+        parent: str | None = None,
+        *,
+        recording: bool = False,
+    ) -> None:
         ship = config.ship
         self.config = config
         self.hook = hook
         self.pid = os.getpid()
         self.lost_at_close = 0
-        recorder.reset(ship.buffer_lines)
+        if not recording:
+            recorder.reset(ship.buffer_lines)
+        self.keeper: Keeper | None = None
         self.identity: Identity = identify(config, recorder.now(), parent)
         config.run = self.identity.run
         self.sink: Sink = choose_sink(config, self.identity)
@@ -86,12 +121,22 @@ class Shipment:
         recorder.active = True
         self.sender.start()
         self.sampler.start()
+        if self.keeper is not None:
+            self.keeper.start()
+        # Engines may have been registered before anything was recorded; verl does it in that order.
+        registered = sys.modules.get("rl_insight.ship.targets")
+        if registered is not None:
+            registered.recording()
 
     def stop(self, timeout: float) -> None:
         """Deliver or spool everything, then record no more."""
+        if self.keeper is not None:
+            self.keeper.before_stop(timeout)
         self.sampler.stop()
         recorder.active = False
         self.lost_at_close = self.sender.stop(timeout)
+        if self.keeper is not None:
+            self.keeper.after_stop(timeout)
         if self.lost_at_close:
             recorder.warn(
                 f"rl-insight: {self.lost_at_close} lines could be neither sent nor kept: {self.sender.last_error}"
@@ -117,33 +162,112 @@ class Shipment:
         self.composer.clock_offset = offset
 
 
+class Waiting:
+    """A process that records and does not know yet for which run: until then its records stay in the buffer."""
+
+    def __init__(
+        self, config: Config, hook: Callable[[str, Any], Any] | None, decide: Callable[[bool], Course | None]
+    ) -> None:
+        self.config = config
+        self._hook = hook
+        self._decide = decide
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rl-insight-join", daemon=True)
+
+    def start(self) -> None:
+        """Record, and go on asking how."""
+        recorder.reset(self.config.ship.buffer_lines)
+        recorder.active = True
+        self._thread.start()
+
+    def end(self) -> Shipment | None:
+        """Wait no longer: go on as is best now. The caller holds the lock."""
+        self._end.set()
+        return self._begin(last=True)
+
+    def _run(self) -> None:
+        while not self._end.wait(_ASK_AGAIN):
+            try:
+                course = self._decide(False)
+            except Exception as error:  # whoever decides is not to end the record
+                recorder.problem("join", f"the run could not be joined: {type(error).__name__}: {error}")
+                continue
+            if course is not None:
+                with _lock:
+                    if not self._end.is_set():
+                        self._end.set()
+                        self._begin(course)
+                return
+
+    def _begin(self, course: Course | None = None, last: bool = False) -> Shipment | None:
+        global _shipment, _waiting
+        _waiting = None
+        try:
+            course = self._decide(True) if last else course
+            assert course is not None, "a last decision is a decision"
+            _shipment = _make(course, self._hook, recording=True)
+            _shipment.start()
+            return _shipment
+        except Exception as error:
+            recorder.active = False
+            recorder.warn(f"rl-insight: this process is not recorded: {type(error).__name__}: {error}")
+            return None
+
+
+_ASK_AGAIN = 0.25
 _lock = threading.RLock()
 _shipment: Shipment | None = None
+_waiting: Waiting | None = None
 _exported: dict[str, str] = {}
 _exit_arranged = False
+_exiting = False
 
 
-def start(config: Config, hook: Callable[[str, Any], Any] | None = None) -> Shipment | None:
+def start(
+    config: Config, hook: Callable[[str, Any], Any] | None = None, course: Course | None = None
+) -> Shipment | None:
     """Begin to record under these settings; does nothing when that is under way or disabled."""
     global _shipment
     with _lock:
-        if recorder.active and _shipment is not None:
+        if recorder.active and (_shipment is not None or _waiting is not None):
             return _shipment
         if not config.enabled or config.ship.sink == "none":
             return None
         joined = config.run is not None
-        _shipment = Shipment(config, hook)
-        _export(_shipment)
-        _arrange_exit()
+        _shipment = _make(course or Course(config), hook)
         _shipment.start()
         if not joined:
             _announce(_shipment)
         return _shipment
 
 
+def wait(config: Config, hook: Callable[[str, Any], Any] | None, decide: Callable[[bool], Course | None]) -> None:
+    """Begin to record before it is known for which run.
+
+    `decide` is asked again and again how to go on. Asked with True, because the process ends, it has to know.
+    """
+    global _waiting
+    with _lock:
+        if recorder.active or not config.enabled or config.ship.sink == "none":
+            return
+        _arrange_exit()
+        _waiting = Waiting(config, hook, decide)
+        _waiting.start()
+
+
+def _make(course: Course, hook: Callable[[str, Any], Any] | None, *, recording: bool = False) -> Shipment:
+    made = Shipment(course.config, hook, recording=recording)
+    made.keeper = course.keeper
+    _export(made, course.told)
+    _arrange_exit()
+    return made
+
+
 def stop(timeout: float | None = None) -> None:
     """Deliver or spool everything and stop; a later `start` begins anew."""
     with _lock:
+        if _waiting is not None and recorder.active:
+            _waiting.end()
         if _shipment is None or not recorder.active or _shipment.pid != os.getpid():
             return
         _shipment.stop(_shipment.config.ship.close_timeout if timeout is None else timeout)
@@ -155,12 +279,26 @@ def stop(timeout: float | None = None) -> None:
 
 def flush(timeout: float) -> bool:
     """Wait until everything recorded so far is delivered; False when time ran out. True when not recording."""
+    deadline = time.monotonic() + timeout
+    while _waiting is not None and recorder.active:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.01)
     shipment = _shipment
-    return shipment.sender.flush(timeout) if recorder.active and shipment is not None else True
+    if not recorder.active or shipment is None:
+        return True
+    return shipment.sender.flush(max(0.0, deadline - time.monotonic()))
 
 
 def status() -> Status:
     """How recording goes, or went."""
+    if _waiting is not None and recorder.active:
+        return Status(
+            active=True,
+            sink="the buffer, until the run of this job is known",
+            buffered=len(recorder.buffer),
+            problems=dict(recorder.problems),
+        )
     return _shipment.status() if _shipment is not None else Status()
 
 
@@ -169,7 +307,7 @@ def shipment() -> Shipment | None:
     return _shipment
 
 
-def _export(shipment: Shipment) -> None:
+def _export(shipment: Shipment, more: dict[str, str]) -> None:
     """Tell child processes, through the environment, which run they belong to and where their lines go."""
     config, sink = shipment.config, shipment.sink
     told = {
@@ -181,8 +319,11 @@ def _export(shipment: Shipment) -> None:
     if isinstance(sink, HttpSink):
         told["RL_INSIGHT_SERVER_URL"] = sink.url
         told["RL_INSIGHT_TOKEN"] = sink.token
+    elif isinstance(sink, RaySink):
+        told["RL_INSIGHT_SERVER_URL"] = sink.url
     elif isinstance(sink, FileSink):
         told["RL_INSIGHT_DIR"] = str(sink.path.parent)
+    told |= more
     for variable, value in told.items():
         value = value.encode("utf-8", "replace").decode().replace("\0", "")
         if value and variable not in os.environ:
@@ -203,11 +344,22 @@ def _announce(shipment: Shipment) -> None:
         print(f"rl-insight: run {shipment.identity.run} is recorded to {sink.url}", file=sys.stderr)
 
 
+def exiting() -> bool:
+    """Whether the interpreter is about to end."""
+    return _exiting
+
+
+def _stop_at_exit() -> None:
+    global _exiting
+    _exiting = True
+    stop()
+
+
 def _arrange_exit() -> None:
     global _exit_arranged
     if not _exit_arranged:
         _exit_arranged = True
-        atexit.register(stop)
+        atexit.register(_stop_at_exit)
         os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)
     if "multiprocessing.util" in sys.modules:
         _finish_with_multiprocessing(None)
@@ -234,8 +386,13 @@ def _after_fork() -> None:
 
     Its threads start with the first thing it records: a child that only goes on to `exec` records nothing.
     """
-    global _shipment, _lock
+    global _shipment, _waiting, _lock
     _lock = threading.RLock()
+    if _waiting is not None and recorder.active:
+        _waiting = None
+        recorder.active = False
+        recorder.warn("rl-insight: a child forked before the run was known is not recorded unless it calls init()")
+        return
     parents = _shipment
     if parents is None or not recorder.active:
         return

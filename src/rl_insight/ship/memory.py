@@ -10,6 +10,8 @@ from rl_insight.ship.sink import Ack, Batch
 class MemorySink:
     """Keeps every line."""
 
+    destination = ""
+
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
 

@@ -23,6 +23,11 @@ class Ack(msgspec.Struct, frozen=True):
 class Sink(Protocol):
     """Takes finished lines out of the process. Called by one sender thread only."""
 
+    @property
+    def destination(self) -> str:
+        """What tells this receiver from others; lines for it wait on disk when it is away. Empty: they need not."""
+        ...
+
     def send(self, batch: Batch) -> Ack:
         """Deliver a batch, or raise `Unavailable`, `Refused` or `TooLarge`."""
         ...
