@@ -65,7 +65,7 @@ def _press(processes: int, threads: int, seconds: float, rate: float) -> Pressur
         data_dir.mkdir()
         spool = Path(folder) / "spool"
         with Collector(data_dir) as collector, contextlib.ExitStack() as started:
-            probe = started.enter_context(_started(["bench.work.probe", collector.url], spool))
+            started.enter_context(_started(["bench.work.probe", collector.url], spool))
             each = [str(threads), str(seconds), str(rate / processes), collector.url]
             pressed = [started.enter_context(_started(["bench.work.pressed", *each], spool)) for _ in range(processes)]
             seen = _Seen(collector.url)
@@ -78,7 +78,6 @@ def _press(processes: int, threads: int, seconds: float, rate: float) -> Pressur
                 kept = sum(one["recorded"] - one["lost"] for one in said)
                 _wait_stored(collector)
                 taken = time.monotonic() - start
-            probe.stdin.close()
             _check(collector, said)
         late = sorted(seen.late_ms)
         return Pressure(

@@ -31,7 +31,7 @@ facts AS (
         NULL, NULL, step, NULL FROM step
     UNION ALL
     SELECT 'worker' || rank, start + 910_000_000, 'weights.version.applied', {'weights': step::VARCHAR}::JSON, NULL, NULL,
-        NULL, NULL, NULL, step, NULL FROM step, range(16) AS workers(rank)
+        NULL, NULL, NULL, step, NULL FROM step, range($workers) AS workers(rank)
 )
 SELECT
     $run, proc, $seq + row_number() OVER (ORDER BY ts), ts, name, tags, NULL, NULL, peer, outcome, reason, NULL, NULL, task,

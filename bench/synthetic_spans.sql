@@ -6,8 +6,8 @@ WITH one AS (
         number,
         'task-' || number // 8 AS task,
         'task-' || number // 8 || '.' || number % 8 AS session,
-        'worker' || number % 16 AS proc,
-        'worker-' || number % 16 || '/' || number // 16 % 8 AS lane,
+        'worker' || number % $workers AS proc,
+        'worker-' || number % $workers || '/' || number // $workers % 8 AS lane,
         number // 64 AS step,
         1_700_000_000_000_000_000 + number * 15_625_000 AS start,
         -- Between 0.2 s and some seconds, with a long tail.
