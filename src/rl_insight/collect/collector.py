@@ -196,6 +196,10 @@ class Collector:
             self._inbox.put(_Batch(body, answer))
         return answer
 
+    def mark(self, proc: str) -> int:
+        """The highest `seq` the log has of a process; for who writes lines in its name."""
+        return self._marks.get(proc)
+
     def subscribe(self, notify: Callable[[], None] | None = None, *, limit: int = TAIL_BYTES) -> Subscription:
         """Follow the lines from now on. `notify` is called from the writer thread when there is something to take."""
         subscription = Subscription(limit, notify, self._unsubscribe)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 import zstandard
 
+from rl_insight.collect.bookmarks import Bookmarks
 from rl_insight.collect.segments import (
     PART,
     length,
@@ -87,6 +88,7 @@ class LineLog:
         directory.mkdir(parents=True, exist_ok=True)
         self._clean()
         self._segments = numbered(directory)
+        self.bookmarks = Bookmarks(directory)
         self._file = -1
         self._dirty = False
         self.end = self._open_last()
@@ -222,6 +224,7 @@ class LineLog:
         with self._tidying, self._lock:
             gone = [number for number in sorted(self._segments) if number <= through and number != self.end.segment]
             for number in gone:
+                self.bookmarks.pass_over(number, length(self._segments[number]))
                 self._segments.pop(number).unlink()
         if gone:
             sync_directory(self.directory)
@@ -233,7 +236,8 @@ class LineLog:
         if number >= self.end.segment:
             raise ValueError(f"segment {number} is still being written; rotate the log first")
         with self._tidying:
-            self._rewrite(self._segments[number], keep)
+            move = self.bookmarks.moving(number)
+            self._rewrite(self._segments[number], move.watch(keep), move.done)
 
     # -- marks that outlive their lines
 
@@ -252,7 +256,7 @@ class LineLog:
         with self._lock:
             return [number for number in sorted(self._segments) if number < min(projected.segment, self.end.segment)]
 
-    def _rewrite(self, path: Path, keep: Callable[[bytes], bytes]) -> None:
+    def _rewrite(self, path: Path, keep: Callable[[bytes], bytes], done: Callable[[], None]) -> None:
         changed = False
 
         def kept() -> Iterator[bytes]:
@@ -265,7 +269,10 @@ class LineLog:
 
         part = self._write(path, kept(), path)
         if changed:
-            part.replace(path)
+            with self._lock:
+                # Bookmarks first: killed in between, something is read twice rather than never.
+                done()
+                part.replace(path)
             sync_directory(self.directory)
         else:
             part.unlink()

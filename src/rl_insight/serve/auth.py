@@ -12,9 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rl_insight.config import ConfigError
+from rl_insight.serve.otlp_answers import OTLP_PATHS, content_type, refusal
 from rl_insight.serve.page import is_page
 from rl_insight.serve.problems import Problem
 
@@ -41,7 +43,7 @@ class Guard:
         headers = Headers(scope=scope)
         problem = self._refusal(scope, headers)
         if problem is not None:
-            await problem.answer()(scope, receive, send)
+            await self._answer(problem, scope, headers)(scope, receive, send)
         elif self.token and b"token=" in scope["query_string"]:
             await self.app(scope, receive, self._with_cookie(send))
         else:
@@ -71,6 +73,13 @@ class Guard:
             "commands; it is in the file 'token' of the server's data folder",
             headers={"WWW-Authenticate": "Bearer"},
         )
+
+    @staticmethod
+    def _answer(problem: Problem, scope: Scope, headers: Headers) -> Response:
+        """A refusal in the shape that the path has for it: OpenTelemetry's clients expect their own."""
+        if scope["path"] in OTLP_PATHS:
+            return refusal(problem, content_type(headers.get("content-type", "")))
+        return problem.answer()
 
     def _shows_token(self, scope: Scope, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")

@@ -105,8 +105,15 @@ def serve(
     gc.set_threshold(50_000, 20, 20)
     with address.locked(data_dir):
         token = token_for(data_dir, settings.host, settings.token)
-        listener = bind(settings.host, settings.port, auto_port=auto_port)
-        with contextlib.closing(listener):
+        with contextlib.ExitStack() as sockets:
+            listener = sockets.enter_context(
+                contextlib.closing(bind(settings.host, settings.port, auto_port=auto_port))
+            )
+            listeners = [listener]
+            if settings.otlp_port:
+                # The same application under the port that OpenTelemetry's exporters try by themselves.
+                second = bind(settings.host, settings.otlp_port, auto_port=auto_port, option="collector.otlp_port")
+                listeners.append(sockets.enter_context(contextlib.closing(second)))
             port = listener.getsockname()[1]
             found = address.Address(
                 pid=os.getpid(),
@@ -119,6 +126,7 @@ def serve(
             )
             _raise_file_limit()
             service = open_service()
+            service.otlp_port = listeners[-1].getsockname()[1]
 
             def announce() -> None:
                 address.write(data_dir, found)
@@ -126,7 +134,7 @@ def serve(
                     ready(found, token)
 
             try:
-                _run(service, token, listener, announce, switch)
+                _run(service, token, listeners, announce, switch)
             finally:
                 service.begin_stop()
                 service.close()
@@ -134,7 +142,7 @@ def serve(
 
 
 def _run(
-    service: Service, token: str, listener: socket.socket, announce: Callable[[], None], switch: Switch | None
+    service: Service, token: str, listeners: list[socket.socket], announce: Callable[[], None], switch: Switch | None
 ) -> None:
     server = _Server(
         uvicorn.Config(
@@ -155,17 +163,17 @@ def _run(
     )
     if switch is not None:
         switch.connect(server)
-    server.run(sockets=[listener])
+    server.run(sockets=listeners)
 
 
-def bind(host: str, port: int, *, auto_port: bool) -> socket.socket:
+def bind(host: str, port: int, *, auto_port: bool, option: str = "--port") -> socket.socket:
     """A listening socket on the wanted port or, with `auto_port`, on the next free one."""
     candidates = [port, *(range(port + 1, min(port + AUTO_PORTS, 65536)) if auto_port and port else ())]
     for candidate in candidates:
         listener = _bind(host, candidate)
         if listener is not None:
             return listener
-    hint = "choose another with --port" if auto_port else "choose another with --port, or let --auto-port find one"
+    hint = f"choose another with {option}" + ("" if auto_port else ", or let --auto-port find one")
     raise PortTaken(f"port {port} on {host} is taken by another program; {hint}")
 
 

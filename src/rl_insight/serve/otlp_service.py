@@ -1,0 +1,79 @@
+"""OTLP of a collector, in and out, as the service opens it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from rl_insight import config
+from rl_insight.collect import Collector
+from rl_insight.collect.bookmarks import collector_id
+from rl_insight.collect.marks import readable
+from rl_insight.collect.otlp import PREFIX, Live, Receiver
+from rl_insight.export.otlp import Destination, Exporter, Exporters, resource_attributes
+from rl_insight.schema import Process
+from rl_insight.store import Projector, Store
+from rl_insight.store.processes import live_runs, note_position, processes, processes_beginning
+
+# How long the sole live run is believed to be it, and how long an exporter waits for the store to have come as far as
+# the log was when the collector began.
+_BELIEVED = 1.0
+_PATIENCE = 30.0
+
+
+def open_receiver(data_dir: Path, settings: config.Collector, collector: Collector, store: Store) -> Receiver:
+    """The receiver, going on with the senders of an earlier life."""
+    known = {process.proc: process for process in processes_beginning(store, PREFIX)}
+    for chunk in collector.log.chunks(store.position()):
+        if b'"proc":"' + PREFIX.encode() in chunk.data:
+            lines = [line for line in readable(chunk.data) if type(line) is Process and line.proc.startswith(PREFIX)]
+            known |= {line.proc: line for line in lines}
+    return Receiver(collector, settings, collector_id(data_dir), live=_LiveRun(store), known=known.values())
+
+
+def open_exporters(
+    data_dir: Path,
+    wanted: list[Destination],
+    collector: Collector,
+    store: Store,
+    projector: Projector,
+    environ: Mapping[str, str] = os.environ,
+) -> Exporters:
+    """An exporter for each destination."""
+    began = collector.log.end
+
+    def known(procs: list[str]) -> list[Process]:
+        deadline = time.monotonic() + _PATIENCE
+        while projector.position < began and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return processes(store, procs)
+
+    return Exporters(
+        Exporter(
+            destination,
+            collector.log,
+            collector_id(data_dir),
+            processes=known,
+            reached=lambda source, position: note_position(store, source, position),
+            more=resource_attributes(environ),
+        )
+        for destination in wanted
+    )
+
+
+class _LiveRun:
+    """The run that is being recorded, if it is the only one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._asked = 0.0
+        self._found: Live | None = None
+
+    def __call__(self) -> Live | None:
+        if time.monotonic() - self._asked > _BELIEVED:
+            runs = live_runs(self._store, time.time_ns(), PREFIX)
+            self._found = Live(*runs[0]) if len(runs) == 1 else None
+            self._asked = time.monotonic()
+        return self._found
