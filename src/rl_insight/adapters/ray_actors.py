@@ -102,6 +102,19 @@ class Collector:
             "clock": time.time_ns(),
         }
 
+    async def targets(self, body: bytes) -> dict[str, Any]:
+        """Register engines; the answer is that of `POST /api/v1/prometheus/targets`, with its status."""
+        from rl_insight.collect.targets import BadTarget, Registration, checked
+
+        try:
+            asked = checked(msgspec.json.decode(body, type=Registration))
+            await asyncio.to_thread(self._service.scraping.add, asked)
+        except (msgspec.DecodeError, BadTarget) as bad:
+            return {"status": 400, "error": str(bad)}
+        except OSError as error:
+            return {"status": 507, "error": str(error)}
+        return {"status": 200}
+
     async def where(self) -> dict[str, Any]:
         """Where it is, for people and for processes on its node."""
         return {
@@ -238,6 +251,16 @@ class Relay:
         except Refused as failed:
             return {"status": 400, "error": str(failed)}
         return {"status": 200, "accepted": ack.accepted, "duplicates": ack.duplicates, "clock": ack.clock}
+
+    def targets(self, body: bytes) -> dict[str, Any]:
+        """Register engines; the answer is the server's."""
+        from rl_insight.ship.targets import Unheard, post
+
+        try:
+            status, said = post(self._url, self._token, body)
+        except Unheard as unheard:
+            return {"status": 503, "error": str(unheard)}
+        return {"status": status, "error": said}
 
 
 class Sampler:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import sys
 import threading
 import time
 from typing import Any
@@ -19,6 +20,7 @@ from rl_insight.record.recorder import recorder
 from rl_insight.ship import lifecycle
 from rl_insight.ship.choose import local_server
 from rl_insight.ship.http import HttpSink
+from rl_insight.ship.ray import RaySink, in_ray, is_actor_url, parse_actor_url
 
 PATH = "/api/v1/prometheus/targets"
 _TIMEOUT = 5.0
@@ -86,16 +88,27 @@ def recording() -> None:
 
 
 def tell(asked: dict[str, Any]) -> None:
-    """One request to the server; raises `Unheard` or `Refused`."""
+    """Tell the server once; raises `Unheard` or `Refused`."""
     run, url, token = _server()
-    body = {**asked, **({"run": run} if run else {})}
+    body = json.dumps({**asked, **({"run": run} if run else {})}).encode()
+    status, said = _ask_actor(url, body) if is_actor_url(url) else post(url, token, body)
+    if status == 400:
+        raise Refused(f"{url} refused them: {said}")
+    if status == 401:
+        raise Unheard(f"{url} does not accept our token; set RL_INSIGHT_TOKEN to that of the server")
+    if status != 200:
+        raise Unheard(f"{url} answered {status}: {said}")
+
+
+def post(url: str, token: str, body: bytes) -> tuple[int, str]:
+    """Status and error of one request to a server; raises `Unheard` when there is no answer."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     try:
         connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT)
         try:
-            connection.request("POST", parts.path.rstrip("/") + PATH, json.dumps(body).encode(), headers)
+            connection.request("POST", parts.path.rstrip("/") + PATH, body, headers)
             response = connection.getresponse()
             content = response.read(1 << 16)
         finally:
@@ -103,14 +116,20 @@ def tell(asked: dict[str, Any]) -> None:
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise Unheard(f"{url} is not reachable: {reason}; does 'rl-insight server start' run there?") from None
-    if response.status == 200:
-        return
-    said = _said(content) or response.reason
-    if response.status == 400:
-        raise Refused(f"{url} refused them: {said}")
-    if response.status == 401:
-        raise Unheard(f"{url} does not accept our token; set RL_INSIGHT_TOKEN to that of the server")
-    raise Unheard(f"{url} answered {response.status}: {said}")
+    return response.status, _said(content) or response.reason
+
+
+def _ask_actor(url: str, body: bytes) -> tuple[int, str]:
+    """The same of a collector, or of a relay to one, that is a Ray actor."""
+    namespace, name = parse_actor_url(url)
+    ray: Any = sys.modules.get("ray")
+    if not in_ray():
+        raise Unheard(f"{name} is an actor, and this process is outside of Ray")
+    try:
+        answer = ray.get(ray.get_actor(name, namespace=namespace).targets.remote(body), timeout=_TIMEOUT)
+    except Exception as error:  # not there yet, being restarted, or Ray itself is in trouble
+        raise Unheard(f"actor {name} cannot be reached: {type(error).__name__}") from None
+    return answer["status"], answer.get("error", "")
 
 
 def _server() -> tuple[str | None, str, str]:
@@ -121,8 +140,8 @@ def _server() -> tuple[str | None, str, str]:
         raise Unheard("the run of this job is not known yet")
     if recorder.active and shipment is not None:
         run, used = shipment.identity.run, shipment.sink
-        if isinstance(used, HttpSink):
-            return run, used.url, used.token
+        if isinstance(used, (HttpSink, RaySink)):
+            return run, used.url, getattr(used, "token", "")
         config = shipment.config
     else:
         try:
@@ -130,6 +149,8 @@ def _server() -> tuple[str | None, str, str]:
         except ConfigError as error:
             raise Unheard(str(error)) from None
         run = config.run
+    if is_actor_url(config.server.url):
+        return run, config.server.url, ""
     if config.server.url:
         try:
             sink = HttpSink(config.server.url, config.server.token)
