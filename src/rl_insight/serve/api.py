@@ -47,6 +47,7 @@ async def index(request: Request) -> JSON:
             "endpoints": {
                 "POST /v1/lines": "deliver recorded lines, newline-delimited JSON",
                 "GET /healthz": "whether the server lives",
+                "GET /metrics": "all live runs and the collector itself, for Prometheus",
                 "GET /api/v1/status": "what the collector and the store are doing",
                 "GET /api/v1/runs": "the runs in the store",
                 "DELETE /api/v1/runs/{run}": "delete a run, from store and log",

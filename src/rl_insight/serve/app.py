@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from rl_insight.serve import api, live, page, rollouts, targets, views
+from rl_insight.serve import api, live, metrics, page, rollouts, targets, views
 from rl_insight.serve.auth import Guard
 from rl_insight.serve.body import Room
 from rl_insight.serve.lines import lines
@@ -38,6 +38,7 @@ def create_app(service: Service, *, token: str = "") -> Starlette:
             *rollouts.ROUTES,
             Route("/healthz", api.healthz),
             *targets.ROUTES,
+            *metrics.ROUTES,
             Route("/v1/lines", lines, methods=["POST"]),
             Route("/api/v1/status", api.status),
             Route("/api/v1/runs/{run:path}", api.delete_run, methods=["DELETE"]),

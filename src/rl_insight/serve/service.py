@@ -15,6 +15,7 @@ import msgspec
 from rl_insight import config
 from rl_insight.collect import Accepted, Collector, Stopping, Subscription
 from rl_insight.collect.collector import TAIL_BYTES
+from rl_insight.export.prometheus import Exporter, bounds
 from rl_insight.serve import address
 from rl_insight.serve.follow import follow_files
 from rl_insight.serve.scraping import Scraping
@@ -34,6 +35,7 @@ class Service(Protocol):
     max_pending_bytes: int
     stopping: bool
     scraping: Scraping | None
+    metrics: Exporter
 
     def submit(self, body: bytes) -> Future[Accepted]: ...
     def subscribe(self, notify: Callable[[], None]) -> Subscription: ...
@@ -61,10 +63,15 @@ class CollectorService:
         self.max_body_bytes = settings.max_body_bytes
         self.max_pending_bytes = settings.max_pending_bytes
         self.stopping = False
+        # An engine that has not answered a few times is not what it was.
+        self.metrics = Exporter(
+            store, settings.prometheus, self.status, engine_seconds=30 + 3 * settings.scrape.interval
+        )
 
     @classmethod
     def open(cls, data_dir: Path, settings: config.Collector, *, follow: bool = True) -> CollectorService:
         """Open a data folder. The caller owns its lock."""
+        bounds(settings.prometheus)  # refused before anything is begun
         store = Store.open(data_dir, settings=settings)
         try:
             collector = Collector.open(data_dir, settings, marks=store.marks(), projected=store.position())
@@ -127,6 +134,7 @@ class FolderService:
         self.store = store
         self.folder = folder
         self.files = FileProjector(store, folder)
+        self.metrics = Exporter(store, status=self.status)
         self.stopping = False
         self._lock = threading.Lock()
         self._subscriptions: list[Subscription] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,27 @@ class Table(msgspec.Struct):
     def dicts(self) -> list[dict[str, Any]]:
         """The rows by column name."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+class Snapshot:
+    """A store as it was at one moment. For questions of our own; those of others go through `Store.rows`."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def rows(
+        self,
+        sql: str,
+        params: Mapping[str, Any] | Sequence[Any] | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Table:
+        """As `Store.rows`; `timeout` is not kept."""
+        self._cursor.execute(sql, params)
+        about = self._cursor.description or []
+        rows = self._cursor.fetchall() if limit is None else self._cursor.fetchmany(limit + 1)
+        truncated = limit is not None and len(rows) > limit
+        return Table([one[0] for one in about], [str(one[1]) for one in about], rows[:limit], truncated)
 
 
 class Store:
@@ -145,6 +167,16 @@ class Store:
         finally:
             if alarm:
                 alarm.cancel()
+            cursor.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Ask several questions of the store as it is now, whatever is written meanwhile."""
+        cursor = self.cursor()
+        try:
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            yield Snapshot(cursor)
+        finally:
             cursor.close()
 
     def named(self, name: str, *, package: str = "rl_insight.store", folder: str = "queries", **params: Any) -> Table:

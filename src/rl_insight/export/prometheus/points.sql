@@ -1,0 +1,23 @@
+-- How far did counters move, and what are gauges at, by what is new of each process in $procs? Rows with a seq above its
+-- $seqs are new; $after and $segment keep the scan to where they lie. Of a metric's series in a run those beyond the first
+-- $most come together, without process and labels.
+WITH wanted AS (SELECT unnest($procs) AS proc, unnest($runs) AS of_run, unnest($seqs) AS known),
+grouped AS (
+    SELECT
+        of_run, point.proc, kind, name, coalesce(labels::VARCHAR, '{}') AS labels, fsum(value) AS total,
+        arg_max(value, seq) AS latest, arg_max(ts, seq) AS ts, min(ts) AS first
+    FROM point JOIN wanted USING (proc)
+    WHERE point.rowid > $after AND segment >= $segment AND seq > known
+        AND (kind = 'gauge' AND isfinite(value) OR kind = 'count' AND isfinite(value) AND value >= 0)
+    GROUP BY ALL
+),
+placed AS (
+    SELECT *, row_number() OVER (PARTITION BY of_run, kind, name ORDER BY first, proc, labels) > $most AS folded
+    FROM grouped
+)
+SELECT
+    of_run, CASE WHEN NOT folded THEN proc END AS proc, kind, name, CASE WHEN NOT folded THEN labels END AS labels,
+    fsum(total) AS total, avg(latest) AS latest, max(ts) AS ts, count(*) AS series
+FROM placed
+GROUP BY ALL
+ORDER BY min(first), of_run, name, kind, proc, labels;

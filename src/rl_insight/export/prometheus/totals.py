@@ -1,0 +1,163 @@
+"""What has been recorded in one run, added up; fed with rows of the store, each of them once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from rl_insight.export.metric_names import NODES
+from rl_insight.export.prometheus.names import Recorded
+from rl_insight.export.prometheus.series import Example, Histogram, Last, Series, Sum
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+# Of a metric that people record: who recorded it, and with which labels.
+Key: TypeAlias = tuple[str, Labels]
+
+_SAMPLED = {own.name.removeprefix("rl_insight_"): own.name for own in NODES}
+_STEPS = 3
+
+
+class Bounds(NamedTuple):
+    """Upper bounds of buckets: of a recorded metric, of intervals, of sessions and of phases."""
+
+    of: Callable[[str], tuple[float, ...]]
+    spans: tuple[float, ...]
+    sessions: tuple[float, ...]
+    phases: tuple[float, ...]
+
+
+class Totals:
+    """The totals of one run. Nothing in it grows beyond the limits, whatever is recorded."""
+
+    def __init__(self, bounds: Bounds, most_series: int, most_metrics: int) -> None:
+        self._bounds = bounds
+        self._most = most_series
+        self._most_metrics = most_metrics
+        self.metrics: dict[Recorded, Series[Key, Any]] = {}
+        self.left_out: Series[Recorded, None] = Series(0, lambda: None)
+        self.nodes: Series[tuple[str, str, str], Last] = Series(most_series, Last)
+        self.spans: Series[tuple[str, str, str, str], Sum] = Series(most_series, Sum)
+        self.span_seconds: Series[tuple[str, str], Histogram] = Series(most_series, lambda: Histogram(bounds.spans))
+        self.states: Series[tuple[str, str], Sum] = Series(most_series, Sum)
+        self.sessions: Series[tuple[str, str], Sum] = Series(most_series, Sum)
+        self.session_seconds: Series[str, Histogram] = Series(most_series, lambda: Histogram(bounds.sessions))
+        self.phase_seconds: Series[tuple[str, str], Histogram] = Series(most_series, lambda: Histogram(bounds.phases))
+        self.tasks: set[str] = set()
+        self.queues: Series[str, Sum] = Series(most_series, Sum)
+        # Of each process the newest steps, and when each began (ns, by its clock).
+        self.steps: dict[str, dict[int, int]] = {}
+        # A counter that holds time still running must not go back when its clock is put right.
+        self.state_peaks: dict[tuple[str, str], float] = {}
+
+    def add_points(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
+        """Rows of `points.sql`, without the run."""
+        means: dict[Recorded, list[tuple[float, int, int]]] = {}
+        for proc, kind, name, labels, total, latest, ts, series in rows:
+            items = labels_of(labels) if labels is not None else ()
+            if kind == "gauge" and name in _SAMPLED and proc is not None and (node := dict(items).get("node")):
+                gpu = dict(items).get("gpu", "")
+                self.nodes.at((_SAMPLED[name], node, gpu)).set(ts, latest)
+                continue
+            recorded = Recorded(name, kind, engines.get(proc, False))
+            held = self._held(recorded)
+            if held is None:
+                continue
+            key = self._key(held, proc, items, series)
+            if kind == "count":
+                held.at(key).value += total
+            elif key is not None:
+                held.at(key).set(ts, latest)
+            else:
+                means.setdefault(recorded, []).append((latest, series, ts))
+        for recorded, found in means.items():
+            # Which of the folded ones was set last tells nothing; their mean does.
+            mean = sum(latest * series for latest, series, _ in found) / sum(series for _, series, _ in found)
+            self.metrics[recorded].at(None).set(max(ts for _, _, ts in found), mean)
+
+    def add_samples(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
+        """Rows of `samples.sql`, without the run."""
+        for proc, name, labels, bucket, count, total, series in rows:
+            held = self._held(Recorded(name, "sample", engines.get(proc, False)))
+            if held is not None:
+                items = labels_of(labels) if labels is not None else ()
+                held.at(self._key(held, proc, items, series)).add(bucket, count, total)
+
+    def add_spans(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of `spans.sql`, without the run."""
+        for proc, name, part, status, bucket, own_bucket, count, dur, example, series in rows:
+            seconds = float(dur) / 1e9
+            if name is None:
+                self.spans.fold(series)
+                self.span_seconds.fold(series)
+            self.spans.at(None if name is None else (proc, name, part, status)).value += count
+            histogram = self.span_seconds.at(None if name is None else (name, part))
+            histogram.add(bucket, count, seconds)
+            if example is not None:
+                histogram.examples[bucket] = Example(example["trace"], example["dur"] / 1e9, example["ts"] / 1e9)
+            if part == "state":
+                self.states.at(None if name is None else (proc, name)).value += seconds
+            elif part == "session":
+                self.session_seconds.at(proc).add(own_bucket, count, seconds)
+            elif part == "phase":
+                self.phase_seconds.at(None if name is None else (proc, name)).add(own_bucket, count, seconds)
+            elif part == "task":
+                self.tasks.add(proc)
+
+    def add_facts(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of `facts.sql`, without the run."""
+        for proc, status, queue, count, change in rows:
+            if status is not None:
+                self.sessions.at((proc, status)).value += count
+            if queue is not None:
+                self.queues.at(queue).value += float(change)
+
+    def add_steps(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of `steps.sql`, without the run."""
+        for proc, step, ts in rows:
+            steps = self.steps.setdefault(proc, {})
+            steps[step] = min(ts, steps.get(step, ts))
+            if len(steps) > _STEPS:
+                del steps[min(steps)]
+
+    def folded(self) -> dict[Recorded | str, int]:
+        """How many series of which metric are folded: of recorded ones, and of ours by name."""
+        ours: dict[str, Series[Any, Any]] = {
+            "rl_insight_spans_total": self.spans,
+            "rl_insight_span_seconds": self.span_seconds,
+            "rl_insight_lane_state_seconds_total": self.states,
+            "rl_insight_sessions_total": self.sessions,
+            "rl_insight_session_seconds": self.session_seconds,
+            "rl_insight_phase_seconds": self.phase_seconds,
+            "rl_insight_queue_depth": self.queues,
+        }
+        found: dict[Recorded | str, int] = {name: held.folded for name, held in ours.items() if held.folded}
+        found.update({recorded: held.folded for recorded, held in self.metrics.items() if held.folded})
+        return found
+
+    def _held(self, recorded: Recorded) -> Series[Key, Any] | None:
+        held = self.metrics.get(recorded)
+        if held is None:
+            if len(self.metrics) >= self._most_metrics:
+                self.left_out.has_room(recorded)
+                return None
+            new: Callable[[], Any] = Sum if recorded.kind == "count" else Last
+            if recorded.kind == "sample":
+                bounds = self._bounds.of(recorded.name)
+                new = lambda: Histogram(bounds)  # noqa: E731
+            held = self.metrics[recorded] = Series(self._most, new)
+        return held
+
+    def _key(self, held: Series[Key, Any], proc: str | None, labels: Labels, series: int) -> Key | None:
+        """The key of a series; None for those that are folded."""
+        if proc is None:
+            held.fold(series)
+            return None
+        return (proc, labels) if held.has_room((proc, labels)) else None
+
+
+@lru_cache(maxsize=10_000)
+def labels_of(text: str) -> Labels:
+    """Labels as they are stored, in an order of their own: one series may name them in any."""
+    return tuple(sorted((str(key), str(value)) for key, value in json.loads(text).items()))
