@@ -94,6 +94,10 @@ def init(
     from rl_insight.record.values import shown, text, whole
     from rl_insight.ship.lifecycle import start
 
+    if "verl.utils.tracking" in sys.modules:
+        from rl_insight.adapters.verl import install
+
+        install()
     settings = load(config)
     settings.project = text(project) if project is not None else settings.project
     settings.experiment = text(experiment_name) if experiment_name is not None else settings.experiment

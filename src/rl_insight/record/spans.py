@@ -174,7 +174,7 @@ def trace_span(
 
             span.outer = Remote.of(parent_carrier, over=True)
         if start_time_ns is not None or end_time_ns is not None:
-            _record_finished(span, start_time_ns, end_time_ns)
+            record_finished(span, start_time_ns, end_time_ns)
     except Exception as error:
         recorder.failed(error)
     return span
@@ -266,7 +266,8 @@ def _own_labels(span: Span, labels: dict[str, Any]) -> None:
         span.given = (span.step, span.attrs)
 
 
-def _record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
+def record_finished(span: Span, start_ns: Any, end_ns: Any) -> None:
+    """Record a span that is over, with its times in ns since the epoch; None: now."""
     now = recorder.now()
     start = now if start_ns is None else _nanos(start_ns)
     end = now if end_ns is None else _nanos(end_ns)
