@@ -17,7 +17,11 @@ if {"--version", "-version", "-v"} & set(sys.argv):
     print(os.environ.get("FAKE_VERSION", "fake, version 2.9.2"))
     sys.exit(0)
 
-config = Path(next(one.partition("=")[2] for one in sys.argv if one.startswith(("-config.file=", "--config="))))
+GIVEN = ("-config.file=", "--config.file=", "--config=")
+config = Path(next(one.partition("=")[2] for one in sys.argv if one.startswith(GIVEN)))
+if (config.parent / "die").exists():
+    print("cannot: a file called die is here", flush=True)
+    sys.exit(7)
 if config.suffix == ".yaml":
     server = yaml.safe_load(config.read_text())["server"]
     where = (server["http_listen_address"], server["http_listen_port"])
@@ -25,9 +29,6 @@ else:
     ini = configparser.ConfigParser(interpolation=None)
     ini.read(config)
     where = (ini["server"]["http_addr"], ini["server"].getint("http_port"))
-if (config.parent / "die").exists():
-    print("cannot: a file called die is here", flush=True)
-    sys.exit(7)
 
 
 class Answer(http.server.BaseHTTPRequestHandler):

@@ -66,7 +66,7 @@ def tell_beside(folder: Path, said: Path) -> None:
     deadline = time.monotonic() + READY_SECONDS + 30
     while time.monotonic() < deadline:
         found = state.read(folder)
-        if found is not None and all(one.condition in ("ready", "failed") for one in found.services):
+        if found is not None and found.settled:
             tell_ready(plans.read(folder / "stack" / "plan.json"), found.services)
             return
         words = said.read_text(errors="replace")

@@ -196,7 +196,7 @@ def start_in_background(plan: Plan, *, with_server: bool) -> State:
             errors = [line.removeprefix("error: ") for line in words.splitlines() if line.startswith("error: ")]
             raise Trouble(errors[0] if errors else f"the stack ended while starting:\n{words[-2000:]}", f"see {said}")
         found = state.read(plan.data_dir)
-        if found is not None and found.supervisor.pid == child.pid and _settled(found):
+        if found is not None and found.supervisor.pid == child.pid and found.settled:
             return found
         time.sleep(0.1)
     raise Trouble(
@@ -274,10 +274,6 @@ def _running(folder: Path) -> State | None:
 
     found = state.read(folder)
     return found if found is not None and found.supervisor.alive() else None
-
-
-def _settled(found: State) -> bool:
-    return all(one.condition in ("ready", "failed") or one.problem for one in found.services)
 
 
 def _settings(config_file: Path | None) -> config.Collector:

@@ -24,7 +24,7 @@ class Process(msgspec.Struct):
 
     pid: int
     started: float
-    program: str
+    mark: str  # part of its command line
 
     def alive(self) -> bool:
         """Whether this very process still runs."""
@@ -32,7 +32,7 @@ class Process(msgspec.Struct):
             found = psutil.Process(self.pid)
             if found.status() == psutil.STATUS_ZOMBIE or abs(found.create_time() - self.started) > _SAME_START:
                 return False
-            return self.program in " ".join(found.cmdline())
+            return self.mark in " ".join(found.cmdline())
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return False
 
@@ -77,11 +77,12 @@ class State(msgspec.Struct):
     supervisor: Process
     services: list[Service]
     with_server: bool = False
+    settled: bool = False  # each was ready once, or has been given up
 
 
-def identify(pid: int, program: str) -> Process:
-    """A process as it is to be known again."""
-    return Process(pid, psutil.Process(pid).create_time(), program)
+def identify(pid: int, mark: str) -> Process:
+    """A process as it is to be known again. The mark is an argument: a wrapper may hide the program's own name."""
+    return Process(pid, psutil.Process(pid).create_time(), mark)
 
 
 def path_of(data_dir: Path) -> Path:

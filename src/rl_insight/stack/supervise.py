@@ -113,7 +113,7 @@ class _Runner:
             return
         self.deadline = self.deadline or now + READY_SECONDS
         with contextlib.suppress(Exception):  # it may be gone already
-            self.service.process = state.identify(self.child.pid, str(self.program.binary))
+            self.service.process = state.identify(self.child.pid, str(self.log.parent))
 
     def _has_ended(self, code: int, now: float) -> None:
         self.child, self.service.process = None, None
@@ -139,6 +139,7 @@ class Supervisor:
         self._stop = threading.Event()
         self._me = state.identify(os.getpid(), "")
         self._written = b""
+        self._settled = False
 
     def stop(self) -> None:
         """Ask `run` to end; safe in a signal handler."""
@@ -161,7 +162,6 @@ class Supervisor:
                 state.remove(self.plan.data_dir)
 
     def _supervise(self, ready: Callable[[list[state.Service]], None]) -> bool:
-        told = False
         refresh = 0.0
         while not self._stop.is_set():
             now = time.monotonic()
@@ -170,9 +170,9 @@ class Supervisor:
             if now >= refresh:
                 refresh = now + REFRESH_SECONDS
                 self._refresh()
+            before, self._settled = self._settled, self._settled or all(runner.settled for runner in self.runners)
             self._tell_state()
-            if not told and all(runner.settled for runner in self.runners):
-                told = True
+            if self._settled and not before:
                 ready([runner.service for runner in self.runners])
             if all(runner.service.condition == "failed" for runner in self.runners):
                 return False
@@ -186,7 +186,8 @@ class Supervisor:
             runner.reload()
 
     def _tell_state(self) -> None:
-        now = state.State(self._me, [runner.service for runner in self.runners], self._with_server)
+        services = [runner.service for runner in self.runners]
+        now = state.State(self._me, services, self._with_server, self._settled)
         raw = msgspec.json.encode(now)
         if raw != self._written:
             state.write(self.plan.data_dir, now)
