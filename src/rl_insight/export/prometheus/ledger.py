@@ -164,7 +164,7 @@ class Ledger:
 
     def _take(self, source: Rows, processes: list[Process], after: dict[str, int], segment: int) -> None:
         """Add up what is new of these processes."""
-        runs = {one.run for one in processes}
+        runs = list(dict.fromkeys(one.run for one in processes))
         # A run that is begun may be folded where its rows are. Of one that is known only we know which series it has.
         most = _ALL if any(run in self.runs for run in runs) else self._settings.max_series
         for run in runs:

@@ -64,5 +64,5 @@ def histogram_samples(name: str, labels: dict[str, str], histogram: Histogram) -
     found.append(Sample(f"{name}_count", labels, below))
     if histogram.bounds[0] >= 0:
         # Where negative observations are expected the sum may fall, and Prometheus takes `_sum` for what only grows.
-        found.append(Sample(f"{name}_sum", labels, histogram.total))
+        found.append(Sample(f"{name}_sum", labels, histogram.sum))
     return found

@@ -4,7 +4,11 @@
 WITH wanted AS (SELECT unnest($procs) AS proc, unnest($runs) AS of_run, unnest($seqs) AS known),
 grouped AS (
     SELECT
-        of_run, point.proc, kind, name, coalesce(labels::VARCHAR, '{}') AS labels, fsum(value) AS total,
+        of_run, point.proc, kind, name, coalesce(labels::VARCHAR, '{}') AS labels,
+        -- Whole parts, fractions in units of 2^-60, and what is too large for both: sums that no order of rows can change.
+        sum(trunc(value)::HUGEINT) FILTER (abs(value) < 1e27) AS whole,
+        sum(((value - trunc(value)) * 1152921504606846976)::HUGEINT) FILTER (abs(value) < 1e27) AS fraction,
+        fsum(value) FILTER (abs(value) >= 1e27) AS large,
         arg_max(value, seq) AS latest, arg_max(ts, seq) AS ts, min(ts) AS first
     FROM point JOIN wanted USING (proc)
     WHERE point.rowid > $after AND segment >= $segment AND seq > known
@@ -17,7 +21,9 @@ placed AS (
 )
 SELECT
     of_run, CASE WHEN NOT folded THEN proc END AS proc, kind, name, CASE WHEN NOT folded THEN labels END AS labels,
-    fsum(total) AS total, avg(latest) AS latest, max(ts) AS ts, count(*) AS series
+    coalesce(sum(whole), 0) AS whole, coalesce(sum(fraction), 0) AS fraction, coalesce(fsum(large), 0) AS large,
+    avg(latest) AS latest, max(ts) AS ts, count(*) AS series,
+    min(first) AS first
 FROM placed
 GROUP BY ALL
-ORDER BY min(first), of_run, name, kind, proc, labels;
+ORDER BY first, of_run, name, kind, proc, labels;

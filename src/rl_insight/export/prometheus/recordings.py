@@ -29,14 +29,16 @@ class Recordings:
     def tell(self, page: Page, ledger: Ledger, who: Mapping[str, Who]) -> None:
         """Put the recorded metrics of all runs on the page."""
         found: dict[Recorded, list[tuple[str, Series[Key, Any]]]] = {}
+        first: dict[Recorded, int] = {}
         for run, totals in ledger.runs.items():
             for recorded, held in totals.metrics.items():
                 found.setdefault(recorded, []).append((run, held))
+                first[recorded] = min(totals.first[recorded], first.get(recorded, totals.first[recorded]))
         self.names.forget_all_but(found)
         self._labels = {recorded: names for recorded, names in self._labels.items() if recorded in found}
         alive = ledger.recent()
         runs = {one.run: who[one.proc] for one in ledger.processes}
-        for recorded, parts in found.items():
+        for recorded, parts in sorted(found.items(), key=lambda one: (first[one[0]], one[0])):
             family = self.names.family(recorded)
             said = self.help.get(recorded.name) or f"Recorded as {recorded.name}"
             metric = Metric(family.name, said, family.type)

@@ -123,12 +123,12 @@ def _tell_states(
     spent: dict[tuple[str, ...], float] = {}
     for key, closed in totals.states.kept.items():
         peak = totals.state_peaks.get(key, 0.0)
-        seconds = totals.state_peaks[key] = max(peak, closed.value + running.get(key, 0.0))
+        seconds = totals.state_peaks[key] = max(peak, closed.value / 1e9 + running.get(key, 0.0))
         labels: tuple[str, ...] = (*who[key[0]], key[1])
         spent[labels] = spent.get(labels, 0.0) + seconds
     if totals.states.other is not None:
         labels = (*other, OTHER)
-        spent[labels] = totals.states.other.value
+        spent[labels] = totals.states.other.value / 1e9
     for labels, seconds in spent.items():
         page.own("rl_insight_lane_state_seconds_total", labels, seconds)
 

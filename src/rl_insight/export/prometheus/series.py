@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+_BITS = 60
+_UNIT = 1 << _BITS
 # So many folded series are counted one by one; of more one knows that they are at least as many.
 _COUNTED = 10_000
 
@@ -22,12 +23,31 @@ class Example(NamedTuple):
 
 
 class Sum:
-    """A counter."""
+    """A sum that is the same in whatever order things are added: to read everything anew makes no counter fall.
 
-    __slots__ = ("value",)
+    It is kept in whole units of 2^-60, which holds any number above 0.004 exactly.
+    """
 
-    def __init__(self) -> None:
-        self.value = 0.0
+    __slots__ = ("_large", "_units")
+
+    def __init__(self, units: int = 0, large: float = 0.0) -> None:
+        self._units = units
+        self._large = large
+
+    @property
+    def value(self) -> float:
+        """What it comes to."""
+        value = self._units / _UNIT
+        return value + self._large if self._large else value
+
+    def add(self, whole: int, fraction: int = 0, large: float = 0.0) -> None:
+        """Add a whole number, so many units, and what is too large for them."""
+        self._units += (whole << _BITS) + fraction
+        self._large += large
+
+    def plus(self, other: Sum) -> Sum:
+        """Both together."""
+        return Sum(self._units + other._units, self._large + other._large)
 
 
 class Last:
@@ -46,30 +66,32 @@ class Last:
 
 
 class Histogram:
-    """Observations by bucket, and their sum. `counts[n]` lie above n bounds and not above the next."""
+    """Observations by bucket, and their sum. `counts[n]` lie above n bounds and not above the next.
 
-    __slots__ = ("bounds", "counts", "examples", "total")
+    Intervals are added up in nanoseconds and told in seconds: their sum is divided `by` 1e9.
+    """
 
-    def __init__(self, bounds: Sequence[float]) -> None:
+    __slots__ = ("bounds", "by", "counts", "examples", "total")
+
+    def __init__(self, bounds: Sequence[float], by: float = 1.0) -> None:
         self.bounds = bounds
+        self.by = by
         self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self.total = Sum()
         self.examples: dict[int, Example] = {}
 
-    def add(self, bucket: int, count: int, total: float) -> None:
-        """Count observations that lie in a bucket."""
-        self.counts[bucket] += count
-        self.total += total
+    @property
+    def sum(self) -> float:
+        """What all observations come to."""
+        return self.total.value / self.by
 
-    def observe(self, value: float) -> None:
-        """Count one observation."""
-        self.add(bisect_left(self.bounds, value), 1, value)
-
-    def merge(self, other: Histogram) -> None:
-        """Count what another has counted; both have the same bounds."""
-        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
-        self.total += other.total
-        self.examples.update(other.examples)
+    def plus(self, other: Histogram) -> Histogram:
+        """Both together; they have the same bounds."""
+        both = Histogram(self.bounds, self.by)
+        both.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        both.total = self.total.plus(other.total)
+        both.examples = {**self.examples, **other.examples}
+        return both
 
 
 class Series(Generic[K, V]):
@@ -116,14 +138,4 @@ class Series(Generic[K, V]):
 
 def added(before: Any, value: Any) -> Any:
     """Two counters or two distributions as one; neither is changed."""
-    if before is None:
-        return value
-    both: Any
-    if isinstance(value, Histogram):
-        both = Histogram(value.bounds)
-        both.merge(before)
-        both.merge(value)
-    else:
-        both = Sum()
-        both.value = before.value + value.value
-    return both
+    return value if before is None else before.plus(value)

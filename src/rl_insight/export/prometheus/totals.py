@@ -36,14 +36,21 @@ class Totals:
         self._most = most_series
         self._most_metrics = most_metrics
         self.metrics: dict[Recorded, Series[Key, Any]] = {}
+        # When each was first recorded: who came first keeps a name that two would have.
+        self.first: dict[Recorded, int] = {}
         self.left_out: Series[Recorded, None] = Series(0, lambda: None)
         self.nodes: Series[tuple[str, str, str], Last] = Series(most_series, Last)
         self.spans: Series[tuple[str, str, str, str], Sum] = Series(most_series, Sum)
-        self.span_seconds: Series[tuple[str, str], Histogram] = Series(most_series, lambda: Histogram(bounds.spans))
+        self.span_seconds: Series[tuple[str, str], Histogram] = Series(
+            most_series, lambda: Histogram(bounds.spans, 1e9)
+        )
+        # In nanoseconds.
         self.states: Series[tuple[str, str], Sum] = Series(most_series, Sum)
         self.sessions: Series[tuple[str, str], Sum] = Series(most_series, Sum)
-        self.session_seconds: Series[str, Histogram] = Series(most_series, lambda: Histogram(bounds.sessions))
-        self.phase_seconds: Series[tuple[str, str], Histogram] = Series(most_series, lambda: Histogram(bounds.phases))
+        self.session_seconds: Series[str, Histogram] = Series(most_series, lambda: Histogram(bounds.sessions, 1e9))
+        self.phase_seconds: Series[tuple[str, str], Histogram] = Series(
+            most_series, lambda: Histogram(bounds.phases, 1e9)
+        )
         self.tasks: set[str] = set()
         self.queues: Series[str, Sum] = Series(most_series, Sum)
         # Of each process the newest steps, and when each began (ns, by its clock).
@@ -54,19 +61,19 @@ class Totals:
     def add_points(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
         """Rows of `points.sql`, without the run."""
         means: dict[Recorded, list[tuple[float, int, int]]] = {}
-        for proc, kind, name, labels, total, latest, ts, series in rows:
+        for proc, kind, name, labels, whole, fraction, large, latest, ts, series, first in rows:
             items = labels_of(labels) if labels is not None else ()
             if kind == "gauge" and name in _SAMPLED and proc is not None and (node := dict(items).get("node")):
                 gpu = dict(items).get("gpu", "")
                 self.nodes.at((_SAMPLED[name], node, gpu)).set(ts, latest)
                 continue
             recorded = Recorded(name, kind, engines.get(proc, False))
-            held = self._held(recorded)
+            held = self._held(recorded, first)
             if held is None:
                 continue
             key = self._key(held, proc, items, series)
             if kind == "count":
-                held.at(key).value += total
+                held.at(key).add(whole, fraction, large)
             elif key is not None:
                 held.at(key).set(ts, latest)
             else:
@@ -78,30 +85,35 @@ class Totals:
 
     def add_samples(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
         """Rows of `samples.sql`, without the run."""
-        for proc, name, labels, bucket, count, total, series in rows:
-            held = self._held(Recorded(name, "sample", engines.get(proc, False)))
+        for proc, name, labels, bucket, count, whole, fraction, large, series, first in rows:
+            held = self._held(Recorded(name, "sample", engines.get(proc, False)), first)
             if held is not None:
                 items = labels_of(labels) if labels is not None else ()
-                held.at(self._key(held, proc, items, series)).add(bucket, count, total)
+                histogram = held.at(self._key(held, proc, items, series))
+                histogram.counts[bucket] += count
+                histogram.total.add(whole, fraction, large)
 
     def add_spans(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows of `spans.sql`, without the run."""
         for proc, name, part, status, bucket, own_bucket, count, dur, example, series in rows:
-            seconds = float(dur) / 1e9
             if name is None:
                 self.spans.fold(series)
                 self.span_seconds.fold(series)
-            self.spans.at(None if name is None else (proc, name, part, status)).value += count
+            self.spans.at(None if name is None else (proc, name, part, status)).add(count)
             histogram = self.span_seconds.at(None if name is None else (name, part))
-            histogram.add(bucket, count, seconds)
+            histogram.counts[bucket] += count
+            histogram.total.add(dur)
             if example is not None:
                 histogram.examples[bucket] = Example(example["trace"], example["dur"] / 1e9, example["ts"] / 1e9)
             if part == "state":
-                self.states.at(None if name is None else (proc, name)).value += seconds
-            elif part == "session":
-                self.session_seconds.at(proc).add(own_bucket, count, seconds)
-            elif part == "phase":
-                self.phase_seconds.at(None if name is None else (proc, name)).add(own_bucket, count, seconds)
+                self.states.at(None if name is None else (proc, name)).add(dur)
+            elif part in ("session", "phase"):
+                if part == "session":
+                    histogram = self.session_seconds.at(proc)
+                else:
+                    histogram = self.phase_seconds.at(None if name is None else (proc, name))
+                histogram.counts[own_bucket] += count
+                histogram.total.add(dur)
             elif part == "task":
                 self.tasks.add(proc)
 
@@ -109,9 +121,9 @@ class Totals:
         """Rows of `facts.sql`, without the run."""
         for proc, status, queue, count, change in rows:
             if status is not None:
-                self.sessions.at((proc, status)).value += count
+                self.sessions.at((proc, status)).add(count)
             if queue is not None:
-                self.queues.at(queue).value += float(change)
+                self.queues.at(queue).add(change)
 
     def add_steps(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows of `steps.sql`, without the run."""
@@ -136,7 +148,7 @@ class Totals:
         found.update({recorded: held.folded for recorded, held in self.metrics.items() if held.folded})
         return found
 
-    def _held(self, recorded: Recorded) -> Series[Key, Any] | None:
+    def _held(self, recorded: Recorded, first: int) -> Series[Key, Any] | None:
         held = self.metrics.get(recorded)
         if held is None:
             if len(self.metrics) >= self._most_metrics:
@@ -147,6 +159,7 @@ class Totals:
                 bounds = self._bounds.of(recorded.name)
                 new = lambda: Histogram(bounds)  # noqa: E731
             held = self.metrics[recorded] = Series(self._most, new)
+            self.first[recorded] = first
         return held
 
     def _key(self, held: Series[Key, Any], proc: str | None, labels: Labels, series: int) -> Key | None:

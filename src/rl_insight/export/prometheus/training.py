@@ -11,6 +11,7 @@ import msgspec
 
 from rl_insight.export.prometheus.ledger import Ledger
 from rl_insight.export.prometheus.processes import Process
+from rl_insight.export.prometheus.totals import Totals
 from rl_insight.read.about import about
 from rl_insight.read.rows import Rows
 from rl_insight.read.steps import between, trainers
@@ -47,6 +48,7 @@ class Training:
     """Follows the steps of the runs that are shown. A finished step is looked at once."""
 
     def __init__(self) -> None:
+        self._totals: dict[str, Totals] = {}
         self._progress: dict[str, Progress] = {}
         self._trainers: dict[str, tuple[int, list[str]]] = {}
         self._not_before: dict[str, float] = {}
@@ -60,13 +62,17 @@ class Training:
         members: dict[str, list[Process]] = {}
         for one in ledger.processes:
             members.setdefault(one.run, []).append(one)
-        for known in (self._progress, self._trainers, self._not_before):
-            for run in [run for run in known if run not in members]:
-                known.pop(run)
+        for run in [run for run, totals in self._totals.items() if ledger.runs.get(run) is not totals]:
+            # Gone, or deleted and begun anew.
+            del self._totals[run]
+            self._progress.pop(run, None)
+            self._trainers.pop(run, None)
+            self._not_before.pop(run, None)
         for run, processes in members.items():
             begun = _steps(ledger, run, processes)
             if not begun:
                 continue
+            self._totals[run] = ledger.runs[run]
             before = self._progress.get(run)
             newest = max(begun)
             now = Progress(newest, begun[newest])
