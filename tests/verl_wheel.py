@@ -28,6 +28,25 @@ def load_verl():
 """
 
 
+# What verl's trainer does, in its order: engines are registered, then the tracking starts, then it logs each step.
+TRAIN = """
+def train(logger_class, url, engine):
+    import time
+    config = {"trainer": {"rl_insight": {"server": {"url": url}}}}
+    logger_class.register_rollout_metrics([engine], "vllm", labels=[{"replica": 0}])
+    logger = logger_class("math", "grpo-7b", config)
+    logger.log(data={"val-core/acc": 0.1}, step=0)
+    for step in (1, 2, 3):
+        begun = time.time()
+        with logger_class.trace_state("vllm_generate", state_lane_id="replica_0"):
+            time.sleep(0.02)
+        time.sleep(0.02)
+        metrics = {"actor/loss": 1.0 / step, "not a number": "text", "timing_s/step": time.time() - begun}
+        logger.log(data={**metrics, "training/global_step": step, "training/epoch": 0}, step=step)
+    return logger
+"""
+
+
 @cache
 def verl_folder() -> Path:
     """A folder with verl and what its tracking module imports; a loud skip where no index has them."""
