@@ -117,7 +117,7 @@ class Controller:
                 work = self.pending.popleft()
                 self.busy[rank][work.session] = work
                 tags = {"task": work.task, "session": work.session}
-                insight.fact("task.item.assigned", tags=tags, peer=f"worker-{rank}")
+                insight.fact("task.item.assigned", tags=tags, peer=f"rollout-{rank}")
                 self.workers[rank].send(work)
             insight.metric_gauge("queue_depth", len(self.pending), queue="sessions")
 

@@ -163,7 +163,7 @@ class Trainer:
                     del self.workers[rank]
                     insight.log("warning", "worker is gone; it gets no more weights", worker=rank)
                 else:
-                    insight.fact("weights.version.sent", tags=tags, peer=f"worker-{rank}")
+                    insight.fact("weights.version.sent", tags=tags, peer=f"rollout-{rank}")
 
     def evaluate(self) -> None:
         """Share of held-out puzzles that the likeliest tokens solve."""

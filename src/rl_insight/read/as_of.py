@@ -37,9 +37,14 @@ class AsOf:
 
 def as_of(sql: str) -> str:
     """The question with the tables of `parts/as_of.sql` in place of the store's."""
+    said, start, rest = opening(sql)
+    tables = part("as_of")
+    return f"{said}{start}\n{tables},\n{rest}" if start else f"{said}WITH\n{tables}\n{rest}"
+
+
+def opening(sql: str) -> tuple[str, str, str]:
+    """A question taken apart: the comment it begins with, its WITH if it has one, and the rest."""
     start = _START.match(sql)
     assert start is not None  # It matches nothing, too.
-    said, opening = start.groups()
-    rest = sql[start.end() :]
-    tables = part("as_of")
-    return f"{said}{opening}\n{tables},\n{rest}" if opening else f"{said}WITH\n{tables}\n{rest}"
+    said, word = start.groups()
+    return said, word, sql[start.end() :]

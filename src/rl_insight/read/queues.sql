@@ -1,10 +1,7 @@
 -- How full was each queue between $since and $until, how long did items stay in it, and what fell out?
 -- An item is known by the first of these tags that its facts have; put, taken and evicted of one item follow each other.
 WITH
-item_tag(tag, rank) AS (
-    VALUES ('msg', 1), ('gen', 2), ('session', 3), ('task', 4), ('group', 5), ('data_item', 6), ('batch', 7), ('blob', 8),
-        ('shard', 9), ('xfer', 10), ('reward', 11), ('weights', 12)
-),
+-- include item_tag
 tagged AS (
     SELECT
         proc, seq, any_value(ts) AS ts, any_value(name) AS name,
