@@ -10,12 +10,11 @@ import msgspec
 from rl_insight.read.about import about
 from rl_insight.read.compose import records, structs
 from rl_insight.read.rows import Rows
-from rl_insight.read.search import BadSearch, Conditions
+from rl_insight.read.search import BadSearch, Conditions, words
 from rl_insight.read.timeline import window
 
 MOST = 1000
 
-_WORD = re.compile(r'(-?)(?:([\w.-]+)(:|>=|<=|!=|>|<|=))?("(?:[^"\\]|\\.)*"|\S*)(?:\s+|$)')
 # Fields of the fact; every other key is a tag.
 _PREFIX = {"name": "name", "process": "worker", "worker": "worker", "peer": "peer", "op": "op", "proc": "proc"}
 _EQUAL = {"outcome": "outcome", "level": "level"}
@@ -119,20 +118,11 @@ def vocabulary(source: Rows, run: str, since: float | None = None, until: float 
 def parse(query: str) -> Conditions:
     """`weights. verb:sent weights:12 process:rollout-1 outcome:error step:3..5 -peer:trainer`: all must match."""
     found = Conditions()
-    query = query.strip()
-    at = 0
-    while at < len(query):
-        match = _WORD.match(query, at)
-        if match is None or match.end() == at:
-            raise BadSearch(f"cannot read the search from {query[at:]!r} on; a quote may be missing")
-        at = match.end()
-        minus, key, operator, value = match.groups()
-        if value.startswith('"'):
-            value = re.sub(r"\\(.)", r"\1", value[1:-1])
+    for negated, key, operator, value in words(query, r"[\w.-]"):
         one = Conditions(params=found.params)
         _condition(one, key, operator, value)
         found.early.extend(
-            condition if not minus else f"AND NOT {condition.removeprefix('AND ')}" for condition in one.early
+            condition if not negated else f"AND NOT {condition.removeprefix('AND ')}" for condition in one.early
         )
     return found
 

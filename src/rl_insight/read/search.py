@@ -7,13 +7,14 @@ word is a prefix of an id. docs/api.md explains it to users.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 
 STATUSES = ("accepted", "rejected", "failed", "dropped", "cancelled", "running", "lost", "pending")
 
-_WORD = re.compile(r'(-?)(?:(\w+)(:|>=|<=|!=|>|<|=))?("(?:[^"\\]|\\.)*"|\S*)(?:\s+|$)')
+_WORD = r'(-?)(?:({key}+)(:|>=|<=|!=|>|<|=))?("(?:[^"\\]|\\.)*"|\S*)(?:\s+|$)'
 # What a number is called in a search, and its column. Those in LATE are known only once the phases are added up.
 NUMBERS = {
     "age": "age_s",
@@ -62,30 +63,46 @@ class Conditions(msgspec.Struct):
         (self.late if late else self.early).append(f"AND ({condition})")
 
 
+class Word(NamedTuple):
+    """One word of a search: `-key:value`, or a bare one without key and operator."""
+
+    negated: bool
+    key: str | None
+    operator: str | None
+    value: str
+
+
+def words(query: str, key: str = r"\w") -> Iterator[Word]:
+    """The words of a search; `key` is what the keys of its words are made of."""
+    pattern = re.compile(_WORD.replace("{key}", key))
+    query = query.strip()
+    at = 0
+    while at < len(query):
+        match = pattern.match(query, at)
+        if match is None or match.end() == at:
+            raise BadSearch(f"cannot read the search from {query[at:]!r} on; a quote may be missing")
+        at = match.end()
+        minus, name, operator, value = match.groups()
+        if value.startswith('"'):
+            value = re.sub(r"\\(.)", r"\1", value[1:-1])
+        yield Word(bool(minus), name, operator, value)
+
+
 def parse(query: str, numbers: dict[str, str] | None = None) -> Conditions:
     """Conditions on sessions (or, with `numbers`, on something else that has an id, a status and these numbers)."""
     numbers = NUMBERS if numbers is None else numbers
     late = LATE if numbers is NUMBERS else set()
     found = Conditions()
-    query = query.strip()
-    at = 0
-    while at < len(query):
-        match = _WORD.match(query, at)
-        if match is None or match.end() == at:
-            raise BadSearch(f"cannot read the search from {query[at:]!r} on; a quote may be missing")
-        at = match.end()
-        minus, field, operator, value = match.groups()
-        if value.startswith('"'):
-            value = re.sub(r"\\(.)", r"\1", value[1:-1])
+    for negated, field, operator, value in words(query):
         one = Conditions(params=found.params)
         if field is None:
             _bare(one, value, numbers is NUMBERS)
-        elif operator == ":":
+        elif operator is None or operator == ":":
             _field(one, field.lower(), value, numbers)
         else:
             _number(one, field.lower(), operator, value, numbers)
         for kept, new in ((found.early, one.early), (found.late, one.late)):
-            kept += [f"AND NOT coalesce({text[4:]}, false)" if minus else text for text in new]
+            kept += [f"AND NOT coalesce({text[4:]}, false)" if negated else text for text in new]
     if late:
         moved = [text for text in found.early if _mentions(text, late, numbers)]
         found.early = [text for text in found.early if text not in moved]
