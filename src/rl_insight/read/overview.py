@@ -50,6 +50,16 @@ class Mishap(msgspec.Struct):
     count: int
 
 
+class Loss(msgspec.Struct):
+    """Lines of a process that are known to be missing: `dropped` by its recorder, or `hole`s in its numbering."""
+
+    what: str
+    worker: str
+    proc: str
+    lines: int
+    reason: str | None
+
+
 class Overview(msgspec.Struct):
     """A run at a glance. `sessions` is the funnel of the newest sessions."""
 
@@ -79,6 +89,7 @@ class Overview(msgspec.Struct):
     curves: Curves
     errors: list[Mishap]
     steps_total: int | None = None
+    losses: list[Loss] = []
 
 
 def overview(source: Rows, run: str = LATEST, *, last: int = LAST, now: int | None = None) -> Overview:
@@ -122,4 +133,5 @@ def overview(source: Rows, run: str = LATEST, *, last: int = LAST, now: int | No
         Curves(**curves),
         structs(source, "errors", Mishap, this.params),
         next((int(row["value"]) for row in records(source, "steps_total", this.params)), None),
+        structs(source, "run_losses", Loss, this.params),
     )

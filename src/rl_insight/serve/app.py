@@ -16,6 +16,7 @@ from rl_insight.serve.auth import Guard
 from rl_insight.serve.body import Room
 from rl_insight.serve.lines import lines
 from rl_insight.serve.problems import Problem, answer_crash, answer_http, answer_problem
+from rl_insight.serve.run_ids import WholeRunIds
 from rl_insight.serve.service import Service
 
 # Queries at once; more wait for their turn, so that a slow one cannot take every thread.
@@ -41,11 +42,11 @@ def create_app(service: Service, *, token: str = "") -> Starlette:
             *metrics.ROUTES,
             Route("/v1/lines", lines, methods=["POST"]),
             Route("/api/v1/status", api.status),
-            Route("/api/v1/runs/{run:path}", api.delete_run, methods=["DELETE"]),
+            Route("/api/v1/runs/{run:run}", api.delete_run, methods=["DELETE"]),
             Route("/api/v1/query", api.query, methods=["POST"]),
             Route("/api/v1/tail", api.tail),
         ],
-        middleware=[Middleware(Guard, token=token)],
+        middleware=[Middleware(Guard, token=token), Middleware(WholeRunIds)],
         exception_handlers={
             Problem: answer_problem,
             HTTPException: answer_http,

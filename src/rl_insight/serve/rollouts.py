@@ -166,15 +166,15 @@ async def flame(request: Request) -> Response:
 
 
 ROUTES = [
-    Route("/api/v1/runs/{run}/overview", overview),
-    Route("/api/v1/runs/{run}/live", live),
-    Route("/api/v1/runs/{run}/sessions", sessions),
-    Route("/api/v1/runs/{run}/sessions/{session:path}", session),
-    Route("/api/v1/runs/{run}/tasks", tasks),
-    Route("/api/v1/runs/{run}/steps", steps),
-    Route("/api/v1/runs/{run}/steps/{step:int}", anatomy),
-    Route("/api/v1/runs/{run}/flow", flow),
-    Route("/api/v1/runs/{run}/hotspots", hotspots),
-    Route("/api/v1/runs/{run}/hotspots/examples", examples),
-    Route("/api/v1/runs/{run}/flame", flame),
+    Route("/api/v1/runs/{run:run}/overview", overview),
+    Route("/api/v1/runs/{run:run}/live", live),
+    Route("/api/v1/runs/{run:run}/sessions", sessions),
+    Route("/api/v1/runs/{run:run}/sessions/{session:path}", session),
+    Route("/api/v1/runs/{run:run}/tasks", tasks),
+    Route("/api/v1/runs/{run:run}/steps", steps),
+    Route("/api/v1/runs/{run:run}/steps/{step:int}", anatomy),
+    Route("/api/v1/runs/{run:run}/flow", flow),
+    Route("/api/v1/runs/{run:run}/hotspots", hotspots),
+    Route("/api/v1/runs/{run:run}/hotspots/examples", examples),
+    Route("/api/v1/runs/{run:run}/flame", flame),
 ]

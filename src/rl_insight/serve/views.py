@@ -16,10 +16,13 @@ from rl_insight.read.about import NoSuchRun
 from rl_insight.read.as_of import AsOf
 from rl_insight.read.asked import Listener
 from rl_insight.read.catalogue import catalogue
+from rl_insight.read.clocks import Corrected
 from rl_insight.read.compose import text_of
 from rl_insight.read.facts import facts as read_facts
 from rl_insight.read.facts import vocabulary
 from rl_insight.read.fleet import fleet as read_fleet
+from rl_insight.read.flows import MOST as MOST_FLOWS
+from rl_insight.read.flows import flows as read_flows
 from rl_insight.read.metrics import NoSuchMetric
 from rl_insight.read.metrics import course as read_course
 from rl_insight.read.metrics import metrics as read_metrics
@@ -33,6 +36,7 @@ from rl_insight.read.timeline import summary as read_summary
 from rl_insight.read.timeline import timeline as read_timeline
 from rl_insight.read.trust import trust
 from rl_insight.read.verify import verify as read_verify
+from rl_insight.serve import run_ids  # noqa: F401 - routes name its convertor
 from rl_insight.serve.problems import JSON, Problem
 from rl_insight.serve.service import Service
 from rl_insight.store import Store
@@ -41,7 +45,7 @@ from rl_insight.store import Store
 async def answer(request: Request, ask: Callable[[Store], Any]) -> Response:
     """Ask the store in a thread of the readers, and say how long it took. With `sql=1`, tell what was asked instead.
 
-    Of a run one may ask as of a moment, `at`.
+    Of a run one may ask as of a moment, `at`, and with `clocks` put right.
     """
     service: Service = request.app.state.service
     listener = Listener(service.store) if request.query_params.get("sql") == "1" else None
@@ -49,6 +53,8 @@ async def answer(request: Request, ask: Callable[[Store], Any]) -> Response:
     moment = number(request, "at") if "run" in request.path_params else None
     if moment is not None:
         source = cast("Store", AsOf(source, round(moment * 1e6)))
+    if "run" in request.path_params and clocks_of(request) == "corrected":
+        source = cast("Store", Corrected(source))
     started = time.perf_counter()
     try:
         found = await anyio.to_thread.run_sync(ask, source, limiter=request.app.state.readers)
@@ -79,6 +85,14 @@ def whole(request: Request, name: str, otherwise: int, least: int, most: int) ->
     """A whole number among the parameters, kept within bounds."""
     value = number(request, name)
     return otherwise if value is None else max(least, min(most, int(value)))
+
+
+def clocks_of(request: Request) -> str:
+    """Which stamps are meant: those that were recorded, or those with clocks put right."""
+    given = request.query_params.get("clocks") or "recorded"
+    if given not in ("recorded", "corrected"):
+        raise Problem(400, f"clocks is 'recorded' or 'corrected', not {given!r}")
+    return given
 
 
 def run_of(request: Request) -> str:
@@ -124,6 +138,23 @@ async def summary(request: Request) -> Response:
 async def statistics(request: Request) -> Response:
     since, until = range_of(request)
     return await answer(request, lambda store: read_statistics(store, run_of(request), since, until))
+
+
+async def flows(request: Request) -> Response:
+    since, until = range_of(request)
+    procs = [unquote(one) for one in request.query_params.get("procs", "").split(",") if one]
+    return await answer(
+        request,
+        lambda store: read_flows(
+            store,
+            run_of(request),
+            since,
+            until,
+            px=whole(request, "px", 1000, 20, 4000),
+            procs=procs,
+            most=whole(request, "most", MOST_FLOWS, 1, MOST_FLOWS),
+        ),
+    )
 
 
 async def span(request: Request) -> Response:
@@ -233,15 +264,16 @@ ROUTES = [
     Route("/api/v1/health", health),
     Route("/api/v1/verify", verify),
     Route("/api/v1/questions/{name}", question),
-    Route("/api/v1/runs/{run}/timeline", timeline),
-    Route("/api/v1/runs/{run}/timeline/lanes", lanes),
-    Route("/api/v1/runs/{run}/timeline/summary", summary),
-    Route("/api/v1/runs/{run}/timeline/statistics", statistics),
-    Route("/api/v1/runs/{run}/timeline/spans/{proc}/{seq:int}", span),
-    Route("/api/v1/runs/{run}/timeline/spans/{proc}/{seq:int}/{which}", beside),
-    Route("/api/v1/runs/{run}/metrics", metrics),
-    Route("/api/v1/runs/{run}/metrics/{name:path}", metric),
-    Route("/api/v1/runs/{run}/fleet", fleet),
-    Route("/api/v1/runs/{run}/facts", facts),
-    Route("/api/v1/runs/{run}/facts/names", fact_names),
+    Route("/api/v1/runs/{run:run}/timeline", timeline),
+    Route("/api/v1/runs/{run:run}/timeline/lanes", lanes),
+    Route("/api/v1/runs/{run:run}/timeline/summary", summary),
+    Route("/api/v1/runs/{run:run}/timeline/statistics", statistics),
+    Route("/api/v1/runs/{run:run}/timeline/spans/{proc}/{seq:int}", span),
+    Route("/api/v1/runs/{run:run}/timeline/spans/{proc}/{seq:int}/{which}", beside),
+    Route("/api/v1/runs/{run:run}/flows", flows),
+    Route("/api/v1/runs/{run:run}/metrics", metrics),
+    Route("/api/v1/runs/{run:run}/metrics/{name:path}", metric),
+    Route("/api/v1/runs/{run:run}/fleet", fleet),
+    Route("/api/v1/runs/{run:run}/facts", facts),
+    Route("/api/v1/runs/{run:run}/facts/names", fact_names),
 ]
