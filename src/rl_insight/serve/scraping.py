@@ -17,6 +17,7 @@ class Scraping:
     """What a collecting server has to do with targets."""
 
     def __init__(self, data_dir: Path, settings: config.Collector, collector: Collector, store: Rows) -> None:
+        self.data_dir = data_dir
         self.folder = Path(settings.targets_dir).expanduser() if settings.targets_dir else data_dir / "targets"
         self.targets = Targets(self.folder)
         self._store = store

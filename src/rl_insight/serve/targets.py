@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 import msgspec
@@ -26,12 +28,41 @@ class Removal(msgspec.Struct, forbid_unknown_fields=True):
     run: str | None = None
 
 
+class _Running(msgspec.Struct):
+    """What the state file of `rl-insight stack` says of a program, as far as it matters here."""
+
+    name: str
+    url: str
+    condition: str = ""
+
+
+class _Stack(msgspec.Struct):
+    services: list[_Running] = []
+
+
 async def services(request: Request) -> JSON:
     """Where the other services are; null: not here."""
-    listening = (request.scope.get("server") or ("", None))[1]
+    service = request.app.state.service
     # OTLP is taken on our own port, too.
-    otlp = getattr(request.app.state.service, "otlp_port", 0) or listening
-    return JSON({"status": "ok", "otlp_port": otlp, "prometheus_port": None, "grafana_port": None})
+    otlp = service.otlp_port or (request.scope.get("server") or ("", None))[1]
+    found = await anyio.to_thread.run_sync(_stack_ports, service.scraping.data_dir) if service.scraping else {}
+    return JSON(
+        {
+            "status": "ok",
+            "otlp_port": otlp,
+            "prometheus_port": found.get("prometheus"),
+            "grafana_port": found.get("grafana"),
+        }
+    )
+
+
+def _stack_ports(data_dir: Path) -> dict[str, int | None]:
+    """The ports of what `rl-insight stack` runs for this data folder."""
+    try:
+        stack = msgspec.json.decode((data_dir / "stack" / "state.json").read_bytes(), type=_Stack)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return {one.name: urlsplit(one.url).port for one in stack.services if one.condition == "ready"}
 
 
 async def listed(request: Request) -> Response:
