@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.api import api
 from bench.caller import caller
 from bench.imports import imports
+from bench.inside_ray import inside_ray
 from bench.page import page
 from bench.pipeline import files, producer, soak, stored
 from bench.read_models import demo_overhead, read_models
@@ -16,6 +17,7 @@ BENCHES = [
     Bench("producer", producer),
     Bench("file", files),
     Bench("stored", stored),
+    Bench("ray", inside_ray),
     Bench("imports", imports),
     Bench("read", read_models),
     Bench("api", api),

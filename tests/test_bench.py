@@ -36,6 +36,12 @@ ROWS = {
     "collector memory at the start",
     "collector memory half way",
     "collector memory at the end",
+    "gauge, inside Ray",
+    "span, inside Ray",
+    "state, inside Ray",
+    "events stored and queryable, inside Ray",
+    "collector CPU, inside Ray",
+    "producer CPU, two at once, inside Ray",
     "import",
     "import, init and first record",
     *(

@@ -20,6 +20,7 @@ import types
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar, cast
 
+import rl_insight
 from rl_insight.record.propagation import extract, inject
 from rl_insight.record.recorder import current, recorder
 
@@ -126,6 +127,7 @@ def _carried(function: Any) -> Any:
     else:
         wrapper = _plain(function)
     functools.update_wrapper(wrapper, function)
+    del wrapper.__wrapped__  # type: ignore[attr-defined]  # Ray would look there for the arguments
     setattr(wrapper, _MARK, True)
     signature = inspect.signature(function)
     ours = inspect.Parameter(CARRIER, inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -136,9 +138,17 @@ def _carried(function: Any) -> Any:
     return wrapper
 
 
+def _there(kwargs: dict[str, Any]) -> Any:
+    """Where the caller was. Whoever is called by a recording process is in a recorded run, and joins it."""
+    carrier = kwargs.pop(CARRIER, None)
+    if carrier and not recorder.active:
+        rl_insight.init()
+    return extract(carrier)
+
+
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with extract(kwargs.pop(CARRIER, None)):
+        with _there(kwargs):
             return function(*args, **kwargs)
 
     return wrapper
@@ -146,7 +156,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with extract(kwargs.pop(CARRIER, None)):
+        with _there(kwargs):
             return await function(*args, **kwargs)
 
     return wrapper
@@ -154,7 +164,7 @@ def _coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _generator(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        with extract(kwargs.pop(CARRIER, None)):
+        with _there(kwargs):
             yield from function(*args, **kwargs)
 
     return wrapper
@@ -162,7 +172,7 @@ def _generator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _async_generator(function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        with extract(kwargs.pop(CARRIER, None)):
+        with _there(kwargs):
             async for one in function(*args, **kwargs):
                 yield one
 

@@ -43,6 +43,7 @@ class Whereabouts(msgspec.Struct):
 
     actor: str
     port: int
+    pid: int = 0
 
 
 class Collector:
@@ -59,6 +60,7 @@ class Collector:
         self._failure = ""
         self._url = self._token = ""
         self._folder = Path(self._told.folder)
+        self._heard = time.monotonic()
         self._service: Any = None
         from rl_insight.serve.server import Switch
 
@@ -76,6 +78,7 @@ class Collector:
         from rl_insight.collect import Busy, DiskFull, Stopping
         from rl_insight.schema import BadLine
 
+        self._heard = time.monotonic()
         limit = self._service.max_body_bytes
         if len(body) > limit:
             return {
@@ -170,7 +173,7 @@ class Collector:
         def ready(found: Address, token: str) -> None:
             self._failure = ""
             self._folder, self._url, self._token = folder, found.url, token
-            mine = Whereabouts(self._told.name, found.port)
+            mine = Whereabouts(self._told.name, found.port, os.getpid())
             (folder / "actor.json").write_bytes(msgspec.json.encode(mine))
             self._up.set()
 
@@ -196,13 +199,9 @@ class Collector:
 
     def _end_with_the_job(self) -> None:
         """Once the job is over and its processes are silent, store everything and go."""
-        heard, batches = time.monotonic(), -1
         while not self._ended:
             time.sleep(_LOOK_SECONDS)
-            now = self._service.collector.status().batches
-            if now != batches:
-                heard, batches = time.monotonic(), now
-            silence = time.monotonic() - heard
+            silence = time.monotonic() - self._heard
             # Processes of the job that outlive it are heard from at least once a heartbeat.
             if silence > self._told.heartbeat + 1 and is_over(self._told.job, silence):
                 self._close()
@@ -210,6 +209,11 @@ class Collector:
             import ray
 
             ray.kill(ray.get_actor(self._told.name, namespace=self._told.namespace), no_restart=True)
+
+
+def actor_in(folder: Path) -> int:
+    """The process of the collector actor that works, or last worked, in a data folder; 0: none."""
+    return _left(folder).pid
 
 
 def _left(folder: Path) -> Whereabouts:

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rl_insight.adapters.ray_actors import actor_in
 from rl_insight.adapters.ray_keeper import JobKeeper, settings_of_actor
 from rl_insight.config import Config, ConfigError, adopt, data_dir, home, inherited
 from rl_insight.record.identity import new_proc, new_run
 from rl_insight.record.recorder import recorder
+from rl_insight.serve import address
 from rl_insight.ship import lifecycle
 from rl_insight.ship.choose import folder_name, local_server
 from rl_insight.ship.lifecycle import Course
@@ -156,7 +158,7 @@ class Entry:
         config, here = self._config, self._here
         url, token = config.server.url, config.server.token
         if not url and config.ship.sink in ("auto", "http") and not config.ship.dir:
-            url, found = local_server(data_dir(config))
+            url, found = _server_of_this_machine(data_dir(config))
             token = token or found
         if url and config.ship.sink in ("auto", "http"):
             config.server.url, config.server.token = notice.url, notice.token = url, token
@@ -190,6 +192,12 @@ class Entry:
         notice.url = config.server.url = actor_url(config.server.namespace, name)
         notice.node = here.node
         return True
+
+
+def _server_of_this_machine(folder: Path) -> tuple[str, str]:
+    """As `local_server`, without the collector actors of other jobs: these end with their jobs."""
+    found = address.read(folder)
+    return ("", "") if found is not None and found.pid == actor_in(folder) else local_server(folder)
 
 
 def _is_loopback(url: str) -> bool:

@@ -1,0 +1,316 @@
+"""Inside a Ray job of several nodes: who records joins, and what is recorded arrives, whoever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import running_server
+from ray_cluster import Job, RayCluster, finish, tell, wait_for
+from rl_insight.read.verify import verify
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    cluster = RayCluster(tmp_path_factory.mktemp("ray") / "home", nodes=3)
+    yield cluster
+    cluster.stop()
+
+
+def test_workers_on_every_node_join_by_themselves_and_each_node_is_sampled_once(cluster: RayCluster) -> None:
+    job = cluster.drive("""
+    begin()
+
+    @ray.remote(num_cpus=0)
+    class Rollout:
+        def play(self):
+            before = {key for key in os.environ if key.startswith("RL_INSIGHT_")}
+            insight.init()
+            insight.metric_gauge("reward", 1.0)
+            return sorted(before), ray.get_runtime_context().get_node_id()
+
+    workers = [Rollout.options(scheduling_strategy=on(node)).remote() for node in nodes()]
+    seen = ray.get([worker.play.remote() for worker in workers])
+    sampled = "SELECT count(DISTINCT tags ->> 'node') FROM fact WHERE name = 'resource.sampled'"
+    wait(lambda: query(sampled) == [[3]])
+    insight.metric_gauge("loss", 0.5)
+    print(json.dumps({"run": insight.status().run, "seen": seen, "nodes": nodes()}))
+    # Ends without close().
+    """)
+    assert [before for before, _ in job.said["seen"]] == [[], [], []]
+    assert [node for _, node in job.said["seen"]] == job.said["nodes"]
+    with job.stored() as store:
+
+        def ask(sql: str) -> list[tuple[object, ...]]:
+            return [tuple(row) for row in store.rows(sql).rows]
+
+        assert ask("SELECT DISTINCT run, project, experiment, labels ->> 'zone' FROM process") == [
+            (job.said["run"], "math", "grpo", "b")
+        ]
+        assert ask("SELECT role, count(*), count(DISTINCT node) FROM process GROUP BY role ORDER BY role") == [
+            ("Rollout", 3, 3),
+            ("sampler", 3, 3),
+            (None, 1, 1),
+        ]
+        assert ask("SELECT DISTINCT aliases ->> 'ray_node' FROM process WHERE role = 'Rollout' ORDER BY 1") == [
+            (node,) for node in job.said["nodes"]
+        ]
+        assert ask("SELECT name, count(*) FROM point WHERE name IN ('loss', 'reward') GROUP BY name ORDER BY name") == [
+            ("loss", 1),
+            ("reward", 3),
+        ]
+        assert ask(
+            "SELECT count(DISTINCT proc), count(DISTINCT tags ->> 'node') FROM fact WHERE name = 'resource.sampled'"
+        ) == [(3, 3)]
+        assert ask("SELECT state FROM process WHERE role IS NULL") == [("finished",)]
+        assert ask("SELECT count(*) FROM process WHERE aliases ->> 'ray_actor' IS NOT NULL") == [(6,)]
+        assert verify(store).clean
+
+
+def test_a_collector_killed_five_times_gets_every_line_once(cluster: RayCluster) -> None:
+    job = cluster.drive("""
+    begin(ray={"samplers": False})
+
+    @ray.remote(num_cpus=0)
+    class Producer:
+        def __init__(self):
+            insight.init()
+
+        def record(self, first, count):
+            for number in range(first, first + count):
+                insight.metric_gauge("value", number)
+
+        def finish(self):
+            done = insight.flush(60)
+            insight.close()
+            return done, insight.status().lost
+
+    producers = [Producer.options(scheduling_strategy=on(node)).remote() for node in nodes()]
+    pids = set()
+    for part in range(10):
+        recorded = [producer.record.remote(part * 10_000, 10_000) for producer in producers]
+        if part % 2:
+            def up():
+                try:
+                    return ray.get(collector().where.remote(), timeout=10)
+                except Exception:
+                    return None
+            wait(up)
+            pid = up()["pid"]
+            pids.add(pid)
+            if part % 4 == 1:
+                os.kill(pid, signal.SIGKILL)
+            else:
+                ray.kill(collector(), no_restart=False)
+        ray.get(recorded)
+    print(json.dumps({"done": ray.get([producer.finish.remote() for producer in producers]), "killed": len(pids)}))
+    """)
+    assert job.said == {"done": [[True, 0]] * 3, "killed": 5}
+    with job.stored() as store:
+        values = "FROM point WHERE name = 'value'"
+        counts = store.rows(
+            f"SELECT count(*), count(DISTINCT (proc, value)), count(DISTINCT (proc, seq)) {values}"
+        ).rows
+        assert tuple(counts[0]) == (300_000, 300_000, 300_000)
+        assert verify(store).clean
+
+
+TRACED = """
+from rl_insight.adapters.ray import call, carried
+
+@ray.remote(num_cpus=0)
+@carried
+def by_hand(number):
+    with insight.trace_span("by_hand"):
+        return number
+
+@ray.remote(num_cpus=0)
+@carried
+class Judge:
+    def __init__(self):
+        insight.init()
+
+    async def judge(self, number, *, weight=1):
+        with insight.trace_span("judge"):
+            return number * weight
+
+    def stream(self, count):
+        for number in range(count):
+            with insight.trace_span("stream"):
+                yield number
+
+    def left_alone(self, **options):
+        return options
+
+def untraced(number):
+    return number
+
+not_carried = ray.remote(num_cpus=0)(untraced)
+begin(ray={"trace_calls": True, "samplers": False})
+
+class Reward:
+    def score(self, number):
+        insight.init()
+        with insight.trace_span("score"):
+            return ray.get(nested.remote(number))
+
+@ray.remote(num_cpus=0)
+def nested(number):
+    insight.init()
+    with insight.trace_span("nested"):
+        return number
+
+automatic = ray.remote(num_cpus=0)(Reward).remote()
+judge = Judge.remote()
+with insight.trace_span("step") as step:
+    said = [
+        ray.get(call(by_hand, 1)),
+        ray.get(call(judge.judge, 2, weight=3)),
+        [ray.get(ref) for ref in judge.stream.options(num_returns="streaming").remote(2)],
+        ray.get(judge.left_alone.remote(a=1)),
+        ray.get(not_carried.remote(4)),
+        ray.get(call(not_carried, 5)),
+        ray.get(automatic.score.remote(6)),
+    ]
+said.append(ray.get(by_hand.remote(7)))
+print(json.dumps({"run": insight.status().run, "said": said}))
+"""
+
+EARLY = """
+ray.init(address=os.environ["CLUSTER"], log_to_driver=False)
+
+@ray.remote(num_cpus=0)
+class Early:
+    def record(self):
+        start = time.monotonic()
+        insight.init()
+        took = time.monotonic() - start
+        insight.metric_gauge("early", 1)
+        return took, insight.status().active, insight.status().run
+
+    def run(self):
+        insight.flush(30)
+        return insight.status().run
+
+early = Early.remote()
+took, active, run = ray.get(early.record.remote())
+insight.init(project="code", config={"ship": {"heartbeat": 1}, "ray": {"samplers": False}})
+joined = ray.get(early.run.remote())
+# A process that ends in order and starts again is in the run of the job as before.
+print(json.dumps({"run": insight.status().run, "joined": joined, "first": [took < 5, active, run]}))
+insight.close()
+"""
+
+
+def test_two_jobs_at_once_have_a_run_and_a_collector_each(cluster: RayCluster) -> None:
+    drivers = [cluster.start_driver(code) for code in (TRACED, EARLY)]
+    traced, early = (finish(driver) for driver in drivers)
+    assert traced.folder != early.folder
+    assert {job.errors.split("is at http://")[1].split()[0] for job in (traced, early)} == {
+        f"127.0.0.1:{json.loads((job.folder / 'actor.json').read_text())['port']}" for job in (traced, early)
+    }
+    # A worker that is earlier than the driver is not held up, and joins as soon as there is a run.
+    assert early.said == {"run": early.said["run"], "joined": early.said["run"], "first": [True, True, ""]}
+    assert early.rows("SELECT DISTINCT run, project FROM process") == [(early.said["run"], "code")]
+    assert early.rows("SELECT name, value FROM point WHERE name = 'early'") == [("early", 1.0)]
+    # Traces cross calls, and calls to what knows nothing of traces are as they were.
+    assert traced.said["said"] == [1, 6, [0, 1], {"a": 1}, 4, 5, 6, 7]
+    with traced.stored() as store:
+        spans = store.rows(
+            "SELECT name, id, parent, trace FROM span WHERE run = $run", {"run": traced.said["run"]}
+        ).rows
+    by_name = {name: (identity, parent, trace) for name, identity, parent, trace in spans}
+    step, _, trace = by_name["step"]
+    assert sorted(name for name, *_ in spans) == sorted(
+        ["step", "by_hand", "judge", "stream", "stream", "score", "nested", "by_hand"]
+    )
+    for name in ("judge", "stream", "score"):
+        assert by_name[name][1:] == (step, trace), name
+    assert by_name["nested"][1:] == (by_name["score"][0], trace)
+    assert {parent for name, _, parent, _ in spans if name == "by_hand"} == {step, None}
+
+
+def test_nodes_come_and_go_and_a_killed_driver_leaves_everything_stored(cluster: RayCluster) -> None:
+    driver = cluster.start_driver("""
+    begin()
+
+    @ray.remote(num_cpus=0, max_restarts=0)
+    class Rollout:
+        def play(self, name):
+            insight.init()
+            insight.metric_gauge(name, 1.0)
+            return insight.flush(30)
+
+    print("began", flush=True)
+    node = sys.stdin.readline().strip()
+    worker = Rollout.options(scheduling_strategy=on(node)).remote()
+    assert ray.get(worker.play.remote("on a new node"))
+    sampled = "SELECT count(DISTINCT tags ->> 'node') FROM fact WHERE name = 'resource.sampled'"
+    wait(lambda: query(sampled) == [[len(nodes())]])
+    print("remove", flush=True)
+    sys.stdin.readline()
+    here = ray.get_runtime_context().get_node_id()
+    other = Rollout.options(scheduling_strategy=on(here)).remote()
+    assert ray.get(other.play.remote("after its removal"))
+    insight.metric_gauge("loss", 0.5)
+    assert insight.flush(30)
+    print("kill me", flush=True)
+    time.sleep(600)
+    """)
+    wait_for(driver, "began")
+    node = cluster.add_node()
+    tell(driver, node)
+    wait_for(driver, "remove")
+    cluster.remove_node(node)
+    tell(driver, "removed")
+    wait_for(driver, "kill me")
+    driver.kill()
+    job = Job(*driver.communicate())
+    with job.stored() as store:
+        named = store.rows("SELECT name FROM point WHERE NOT starts_with(name, 'node_') ORDER BY name").rows
+        assert [tuple(row) for row in named] == [("after its removal",), ("loss",), ("on a new node",)]
+        sampled = store.rows(
+            "SELECT count(DISTINCT fact.proc) FROM fact JOIN process USING (proc)"
+            " WHERE fact.name = 'resource.sampled' AND aliases ->> 'ray_node' = $node",
+            {"node": node},
+        )
+        assert tuple(sampled.rows[0]) == (1,)
+        assert verify(store).clean
+
+
+def test_a_server_on_the_drivers_loopback_is_reached_from_every_node(cluster: RayCluster, tmp_path: Path) -> None:
+    with running_server(tmp_path / "data") as server:
+        job = cluster.drive(
+            """
+            ray.init(address=os.environ["CLUSTER"], log_to_driver=False)
+            insight.init(config={"server": {"url": sys.argv[1]}, "ray": {"samplers": False}})
+
+            @ray.remote(num_cpus=0)
+            class Rollout:
+                def play(self):
+                    insight.init()
+                    insight.metric_gauge("reward", 1.0)
+                    import subprocess
+                    subprocess.run([sys.executable, "-c", "import rl_insight as insight; insight.init();"
+                                    "insight.metric_gauge('by a child', 1.0)"], check=True)
+                    return insight.flush(30), insight.status().sink.split(":")[0]
+
+            workers = [Rollout.options(scheduling_strategy=on(node)).remote() for node in nodes()]
+            said = ray.get([worker.play.remote() for worker in workers])
+            # What a child leaves on its node is delivered by the next that begins there.
+            again = [Rollout.options(scheduling_strategy=on(node)).remote() for node in nodes()]
+            ray.get([worker.play.remote() for worker in again])
+            ray.shutdown()
+            print(json.dumps(said))
+            """,
+            server.url,
+        )
+        assert sorted(sink for _, sink in job.said) == ["http", "ray-actor", "ray-actor"]
+        assert all(done for done, _ in job.said)
+        server.wait_stored()
+        assert server.query("SELECT count(*) FROM point WHERE name = 'reward'") == [[6]]
+        assert server.query("SELECT count(DISTINCT run) FROM process") == [[1]]
+        assert server.query("SELECT count(*) >= 4 FROM point WHERE name = 'by a child'") == [[True]]
