@@ -35,6 +35,7 @@ class Server:
         self.port = 0
         self.host = "127.0.0.1"
         self.token = ""
+        self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
         if settings is not None:
@@ -46,7 +47,8 @@ class Server:
         command = [sys.executable, "-m", "rl_insight.cli", "server", "start", "--data-dir", str(self.data_dir)]
         command += ["--port", str(self.port), *self.options]
         self.errors = (self.data_dir.parent / f"{self.data_dir.name}.stderr").open("ab")
-        self.process = subprocess.Popen(command, stdout=self.errors, stderr=self.errors, env=clean_environment())
+        environment = clean_environment(**self.environment)
+        self.process = subprocess.Popen(command, stdout=self.errors, stderr=self.errors, env=environment)
         deadline = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -140,7 +142,7 @@ def running_server(data_dir: Path, *options: str, settings: Mapping[str, Any] | 
 
 def clean_environment(**more: str) -> dict[str, str]:
     """This environment without settings of ours, so that a developer's own do not change a test."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RL_INSIGHT_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RL_INSIGHT_", "OTEL_"))}
     return {**kept, "PYTHONUNBUFFERED": "1", "COLUMNS": "200", "NO_COLOR": "1", **more}
 
 

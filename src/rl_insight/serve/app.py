@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from rl_insight.serve import api, live, metrics, page, rollouts, targets, views
+from rl_insight.serve import api, live, metrics, otlp, page, rollouts, targets, views
 from rl_insight.serve.auth import Guard
 from rl_insight.serve.body import Room
 from rl_insight.serve.lines import lines
@@ -37,9 +37,10 @@ def create_app(service: Service, *, token: str = "") -> Starlette:
             *live.ROUTES,
             *views.ROUTES,
             *rollouts.ROUTES,
-            Route("/healthz", api.healthz),
             *targets.ROUTES,
             *metrics.ROUTES,
+            *otlp.ROUTES,
+            Route("/healthz", api.healthz),
             Route("/v1/lines", lines, methods=["POST"]),
             Route("/api/v1/status", api.status),
             Route("/api/v1/runs/{run:run}", api.delete_run, methods=["DELETE"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +16,12 @@ import msgspec
 from rl_insight import config
 from rl_insight.collect import Accepted, Collector, Stopping, Subscription
 from rl_insight.collect.collector import TAIL_BYTES
+from rl_insight.collect.otlp import Receiver
+from rl_insight.export.otlp import Exporters, destinations
 from rl_insight.export.prometheus import Exporter, bounds
 from rl_insight.serve import address
 from rl_insight.serve.follow import follow_files
+from rl_insight.serve.otlp_service import open_exporters, open_receiver
 from rl_insight.serve.scraping import Scraping
 from rl_insight.store import FileProjector, Projector, Store
 from rl_insight.version import __version__
@@ -35,6 +39,9 @@ class Service(Protocol):
     max_pending_bytes: int
     stopping: bool
     scraping: Scraping | None
+    receiver: Receiver | None
+    exporters: Exporters
+    otlp_port: int
     metrics: Exporter
 
     def submit(self, body: bytes) -> Future[Accepted]: ...
@@ -55,8 +62,13 @@ class CollectorService:
         projector: Projector,
         settings: config.Collector,
         scraping: Scraping | None = None,
+        receiver: Receiver | None = None,
+        exporters: Exporters | None = None,
     ) -> None:
         self.store = store
+        self.receiver = receiver
+        self.otlp_port = 0
+        self.exporters = exporters or Exporters()
         self.scraping = scraping
         self.collector = collector
         self.projector = projector
@@ -72,6 +84,7 @@ class CollectorService:
     def open(cls, data_dir: Path, settings: config.Collector, *, follow: bool = True) -> CollectorService:
         """Open a data folder. The caller owns its lock."""
         bounds(settings.prometheus)  # refused before anything is begun
+        wanted = destinations(settings.otlp_export, os.environ) if follow else []
         store = Store.open(data_dir, settings=settings)
         try:
             collector = Collector.open(data_dir, settings, marks=store.marks(), projected=store.position())
@@ -79,12 +92,15 @@ class CollectorService:
         except BaseException:
             store.close()
             raise
-        scraping = None
+        scraping = receiver = exporters = None
         if follow:
+            receiver = open_receiver(data_dir, settings, collector, store)
+            exporters = open_exporters(data_dir, wanted, collector, store, projector)
             projector.start()
+            exporters.start()
             scraping = Scraping(data_dir, settings, collector, store)
             scraping.scraper.start()
-        return cls(store, collector, projector, settings, scraping)
+        return cls(store, collector, projector, settings, scraping, receiver, exporters)
 
     def submit(self, body: bytes) -> Future[Accepted]:
         if self.stopping:
@@ -100,6 +116,8 @@ class CollectorService:
             "clock": time.time_ns(),
             "collector": msgspec.to_builtins(self.collector.status()),
             "store": msgspec.to_builtins(self.projector.status()),
+            "otlp": msgspec.to_builtins(self.receiver.status()) if self.receiver is not None else None,
+            "exporters": msgspec.to_builtins(self.exporters.status()),
         }
 
     def delete_run(self, run: str) -> int | None:
@@ -117,6 +135,9 @@ class CollectorService:
         self.stopping = True
         if self.scraping is not None:
             self.scraping.scraper.stop()
+        if self.receiver is not None:
+            self.receiver.stop()
+        self.exporters.stop()
         self.collector.stop()
         self.projector.stop()
         self.collector.close()
@@ -129,6 +150,9 @@ class FolderService:
     max_body_bytes = 2**20
     max_pending_bytes = 2**24
     scraping: Scraping | None = None
+    receiver: Receiver | None = None
+    exporters = Exporters()
+    otlp_port = 0
 
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store

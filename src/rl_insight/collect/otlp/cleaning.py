@@ -114,9 +114,11 @@ class Cleaner:
         """Attributes of a line; None for none."""
         if not attrs:
             return None
-        if self._hides_text and not names.TEXT_ATTRIBUTES.isdisjoint(attrs):
-            attrs = {key: _hidden(value) if key in names.TEXT_ATTRIBUTES else value for key, value in attrs.items()}
-        return self._redactor.attrs(attrs)
+        hidden = names.TEXT_ATTRIBUTES.intersection(attrs) if self._hides_text else ()
+        if not hidden:
+            return self._redactor.attrs(attrs)
+        rest = {key: value for key, value in attrs.items() if key not in hidden}
+        return {**self._redactor.attrs(rest), **{key: _hidden(attrs[key]) for key in hidden}}
 
     def labels(self, attributes: dict[str, Any]) -> dict[str, str] | None:
         """Labels of a metric: the same, as text."""
@@ -138,4 +140,5 @@ class Cleaner:
 
 
 def _hidden(value: Any) -> str:
-    return f"[text not recorded: {len(value)} {'chars' if isinstance(value, str) else 'items'}]" if value else ""
+    size = f"{len(value)} chars" if isinstance(value, str) else f"{len(value)} items" if isinstance(value, list) else ""
+    return f"[text not recorded{': ' if size else ''}{size}]"

@@ -245,7 +245,8 @@ class Receiver:
         now = time.time_ns()
         process = sender.process
         if said:
-            attrs = {**(process.attrs or {}), **(said.pop("attrs", None) or {})}
+            # A process line says all there is to say; only where it came by is ours to add.
+            attrs = {**(said.pop("attrs", None) or {}), "otlp": (process.attrs or {})["otlp"]}
             process = msgspec.structs.replace(process, **said, attrs=attrs)
         if sender.ours:
             process.attrs = {
@@ -276,7 +277,7 @@ class Receiver:
                         outcome.duplicates += 1
                         continue
                     top = max(top, seq or 0)
-                    told |= said or {}
+                    told = said or told
                     line.proc = sender.process.proc
                     made.append(_Made(line, request))
                     outcome.accepted += 1

@@ -113,7 +113,7 @@ def our_record(record: Any) -> tuple[int | None, Line, dict[str, Any] | None]:
     if taken.kind == "lost":
         return taken.seq, Lost("-", 1, ts, name, max(1, fields.get("count", 1)), fields.get("reason") or "?"), None
     if taken.kind == "process":
-        said = {row.field: attrs[row.attribute] for row in names.PROCESS if row.attribute in attrs}
+        said = {row.field: attrs.get(row.attribute) for row in names.PROCESS}
         return taken.seq, Process("-", 1, ts, name, run="-", schema="1.0"), said
     level = (record.severity_text or names.level(record.severity_number, ""))[:32]
     return taken.seq, Log("-", 1, ts, name, level, fields.get("logger"), **place), None

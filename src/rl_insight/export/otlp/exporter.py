@@ -81,6 +81,7 @@ class Exporter:
         self._processes: dict[str, Process | None] = {}
         self._told: dict[str, Process] = {}
         self._peer = ""
+        self._generation = 0
         self._stop = threading.Event()
         self._state = "ok"
         self._sent = self._requests = self._retries = self._dropped = self._returned = 0
@@ -152,17 +153,21 @@ class Exporter:
     def _catch_up(self) -> None:
         """Send what the log holds now. Ends early when the log is rewritten: the bookmark has moved then."""
         marks = self._log.bookmarks
-        generation = marks.generation
+        generation = self._generation = marks.generation
         for chunk in self._log.chunks(self.position(), CHUNK_BYTES):
-            if marks.generation != generation or not self._send_chunk(chunk):
+            if self._interrupted() or not self._send_chunk(chunk):
                 return
             if not marks.put(self.source, chunk.end.segment, chunk.end.offset, generation):
                 return
             self._reached(self.source, chunk.end)
         self._caught_up = time.monotonic()
 
+    def _interrupted(self) -> bool:
+        """Whether to leave what is under way: we are to stop, or a run has been deleted and its lines are not to go."""
+        return self._stop.is_set() or self._log.bookmarks.generation != self._generation
+
     def _send_chunk(self, chunk: Chunk) -> bool:
-        """Send the lines of a chunk; False when asked to stop before all of them were sent."""
+        """Send the lines of a chunk; False when interrupted before all of them were sent."""
         lines = readable(chunk.data)
         self._meet({line.proc for line in lines} - self._processes.keys(), chunk.end)
         size = self.destination.batch_lines
@@ -213,14 +218,14 @@ class Exporter:
         return resource(proc, self._processes.get(proc), self._id, self._more)
 
     def _deliver(self, signal: str, lines: list[Line]) -> bool:
-        """Send lines of one signal until they are taken or refused for good; False when asked to stop before."""
+        """Send lines of one signal until they are taken or refused for good; False when interrupted before."""
         if not lines:
             return True
         body = self._encoder.request(signal, lines).SerializeToString()
         if len(body) > REQUEST_BYTES and len(lines) > 1:
             return self._halves(signal, lines)
         pause = FIRST_PAUSE
-        while not self._stop.is_set():
+        while not self._interrupted():
             answer = self._post.send(signal, body)
             self._requests += 1
             self._peer = answer.collector or self._peer
@@ -235,9 +240,14 @@ class Exporter:
             self._state = "retrying"
             self._retries += 1
             self._note(answer.message)
-            self._stop.wait(max(answer.retry_after, pause * random.uniform(0.5, 1.0)))
+            self._wait(max(answer.retry_after, pause * random.uniform(0.5, 1.0)))
             pause = min(pause * 2, LONGEST_PAUSE)
         return False
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._interrupted() and (left := until - time.monotonic()) > 0:
+            self._stop.wait(min(left, INTERVAL))
 
     def _halves(self, signal: str, lines: list[Line]) -> bool:
         middle = len(lines) // 2
