@@ -170,7 +170,18 @@ def test_an_engine_is_recorded_with_its_run_and_counters_survive_its_restart(ser
         assert who == ["engine", "math", "grpo", "running"]
         # The page offers them by their names, and what the lines say has no hole.
         names = server.request("GET", "/api/v1/runs/with-engine/metrics").body["metrics"]
-        assert "vllm:kv_cache_usage_perc" in {one["name"] for one in names}
+        kinds = {one["name"]: one["kind"] for one in names if one["name"].startswith("vllm:")}
+        assert kinds == {
+            "vllm:kv_cache_usage_perc": "gauge",
+            "vllm:num_requests_running": "gauge",
+            "vllm:generation_tokens_total": "count",
+            "vllm:time_to_first_token_seconds": "histogram",
+        }
+        course = server.request("GET", "/api/v1/runs/with-engine/metrics/vllm:time_to_first_token_seconds").body
+        assert (course["kind"], course["by"]) == ("histogram", "time")
+        (series,) = course["series"]
+        assert 0.1 < series["values"][0] <= 0.5
+        assert series["n"] == [1]
         assert not server.query("SELECT * FROM hole")
         end_run(server, "with-engine")
         # A run that is over is over: the collector does not keep it alive.

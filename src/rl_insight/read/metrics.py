@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rl_insight.read import buckets
 from rl_insight.read.about import about
 from rl_insight.read.compose import records
 from rl_insight.read.rows import Rows
@@ -21,7 +22,7 @@ class Metric(msgspec.Struct):
     """A metric of a run: what it is called, its kind, its labels with their values, and where it stands."""
 
     name: str
-    kind: Literal["count", "gauge", "sample"]
+    kind: Literal["count", "gauge", "sample", "histogram"]
     points: int
     stepped: bool
     labels: dict[str, list[str]]
@@ -112,7 +113,18 @@ def metrics(source: Rows, run: str) -> Metrics:
     for one in found.values():
         for values in one.labels.values():
             values.sort()
-    return Metrics(looked.run, looked.at_ms, list(found.values()))
+    for name in buckets.histograms({one.name: one.labels for one in found.values() if one.kind == "count"}):
+        if name not in found:
+            _fold(found, name)
+    return Metrics(looked.run, looked.at_ms, sorted(found.values(), key=lambda one: one.name))
+
+
+def _fold(found: dict[str, Metric], name: str) -> None:
+    """Show bucket, sum and count of a histogram as the one metric that they are."""
+    whole = found.pop(name + buckets.COUNT)
+    found.pop(name + buckets.SUM)
+    found.pop(name + buckets.BUCKET)
+    found[name] = msgspec.structs.replace(whole, name=name, kind="histogram", low=None, high=None, now=None)
 
 
 def course(
@@ -134,6 +146,9 @@ def course(
     asked: dict[str, Any] = {**looked.params, "name": name, "from": begin, "to": end + 1}
     (kind,) = records(source, "metric_kind", asked)
     if not kind["points"]:
+        (bucketed,) = records(source, "metric_kind", {**asked, "name": name + buckets.BUCKET})
+        if bucketed["points"]:
+            return _histogram(source, looked.run, asked, group, points)
         raise NoSuchMetric(f"run {looked.run!r} has no metric {name!r} in this range")
     by_step = by == "step" and kind["first_step"] is not None
     origin = kind["first_step"] if by_step else begin
@@ -161,6 +176,44 @@ def course(
         series=series,
         heat=_heat(source, asked, kind, used) if heat else None,
         more=len(lines) - len(largest),
+    )
+
+
+def _histogram(source: Rows, run: str, asked: dict[str, Any], group: str | None, points: int) -> Course:
+    """A histogram over time, as engines show them: they know no step."""
+    begin, end = asked["from"], asked["to"]
+    width = max(1.0, (end - begin) / points)
+    where = {**asked, "name": asked["name"] + buckets.BUCKET, "origin": begin, "width": width, "label": group}
+    found: dict[str | None, dict[int, dict[str, float]]] = {}
+    for row in records(source, "metric_buckets", where):
+        x = min(max(row["x"], 0), points - 1)
+        counts = found.setdefault(row["label"], {}).setdefault(x, {})
+        counts[row["le"]] = counts.get(row["le"], 0.0) + row["n"]
+    used = sorted({x for places in found.values() for x in places})
+    total = {label: sum(max(counts.values()) for counts in places.values()) for label, places in found.items()}
+    largest = sorted(found, key=lambda label: -total[label])[:MOST_SERIES]
+    series = []
+    for label in sorted(largest, key=str):
+        made = Series(label, [], [], [], [], 0)
+        for x in used:
+            counts = found[label].get(x, {})
+            low, middle, high = buckets.quantiles(counts) or (None, None, None)
+            made.values.append(middle)
+            made.low.append(low)
+            made.high.append(high)
+            made.n.append(round(max(counts.values(), default=0)))
+        series.append(made)
+    return Course(
+        run=run,
+        name=asked["name"],
+        kind="histogram",
+        by="time",
+        says=f"{_says('sample', False)}, as its buckets tell",
+        width=width / 1e6,
+        x=[(begin + place * width) / 1e6 for place in used],
+        series=series,
+        heat=None,
+        more=len(found) - len(largest),
     )
 
 

@@ -130,7 +130,7 @@ export interface SpanDetail {
 
 export interface Metric {
   name: string;
-  kind: "count" | "gauge" | "sample";
+  kind: "count" | "gauge" | "sample" | "histogram";
   points: number;
   stepped: boolean;
   labels: Record<string, string[]>;
