@@ -170,3 +170,24 @@ def test_next_and_previous_stay_on_the_lane(store: Store) -> None:
 def test_a_run_that_is_not_there_is_said_to_be(store: Store) -> None:
     with pytest.raises(NoSuchRun):
         lanes(store, "nobody")
+
+
+def test_quantiles_of_very_many_come_from_a_part_of_them(store: Store) -> None:
+    exact = statistics(store, "run-1", None, None)
+    assert exact.sampled == 1.0
+    part = statistics(store, "run-1", None, None, "names", sample=50)
+    assert part.sampled < 1
+    assert part.lanes == []
+    assert statistics(store, "run-1", None, None, "lanes").lanes == exact.lanes
+    # Names are few here, so each is told by all of its intervals.
+    assert part.names == exact.names
+
+
+def test_a_sample_tells_the_quantiles_of_frequent_names(tmp_path: Path) -> None:
+    spans = [state(seq, seq * 1000, 1 + seq * 7919 % 1000, "generate") for seq in range(2, 40_000)]
+    with stored(tmp_path, encode(process_line("p"), *spans)) as many:
+        (exact,) = statistics(many, "run-1", None, None, "names").names
+        (part,) = statistics(many, "run-1", None, None, "names", sample=4000).names
+        assert (part.n, part.s, part.max_s) == (exact.n, exact.s, exact.max_s)
+        assert part.p50_s == pytest.approx(exact.p50_s, rel=0.1)
+        assert part.p95_s == pytest.approx(exact.p95_s, rel=0.05)

@@ -15,6 +15,8 @@ MOST_ITEMS = 48_000
 MOST_LANES = 400
 MOST_OPEN = 5_000
 SUMMARY_BUCKETS = 400
+# Beyond so many intervals the quantiles of the most frequent names come from about so many of them.
+SAMPLE = 100_000
 
 
 class Lane(msgspec.Struct):
@@ -100,11 +102,15 @@ class StateCourse(msgspec.Struct):
 
 
 class Statistics(msgspec.Struct):
-    """What took the time of a range: states and other intervals by name, and how much each lane waited."""
+    """What took the time of a range: states and other intervals by name, and how much each lane waited.
+
+    `sampled` is the share of the intervals that the quantiles of frequent names come from.
+    """
 
     run: str
     start: float = msgspec.field(name="from")
     end: float = msgspec.field(name="to")
+    sampled: float
     names: list[NameStatistics]
     lanes: list[LaneStatistics]
 
@@ -245,18 +251,38 @@ def _course(edges: list[tuple[int, float, int]], width: float, buckets: int) -> 
     return course
 
 
-def statistics(source: Rows, run: str, since: float | None, until: float | None) -> Statistics:
-    """What took the time of a range."""
+def statistics(
+    source: Rows, run: str, since: float | None, until: float | None, of: str = "", sample: int = SAMPLE
+) -> Statistics:
+    """What took the time of a range: `of` "names" or "lanes" only, or of both."""
     looked = about(source, run)
     begin, end = window(looked, since, until)
     asked = {**looked.params, "from": begin, "to": end}
+    rows = records(source, "timeline_statistics", asked) if of != "lanes" else []
+    # Finding quantiles is most of the work, and a part of very many tells them as well.
+    step = max(1, sum(row["n"] for row in rows) // sample)
+    quantiles = _quantiles(source, asked, rows, step) if rows else {}
     return Statistics(
         looked.run,
         begin / 1e6,
         end / 1e6,
-        structs(source, "timeline_statistics", NameStatistics, asked),
-        structs(source, "timeline_lane_statistics", LaneStatistics, asked),
+        1 / step,
+        [msgspec.convert({**row, **quantiles[row["name"], row["state"]]}, NameStatistics) for row in rows],
+        structs(source, "timeline_lane_statistics", LaneStatistics, asked) if of != "names" else [],
     )
+
+
+def _quantiles(
+    source: Rows, asked: dict[str, Any], rows: list[dict[str, Any]], step: int
+) -> dict[tuple[str, bool], dict[str, float]]:
+    """Median and 95th percentile by name: of every `step`-th interval, but of all where there are few."""
+    rare = [row["name"] for row in rows if row["n"] < 20_000]
+    parts = ["AND hash(seq) % $step::UBIGINT = 0", "AND list_contains($names::VARCHAR[], name)"] if step > 1 else [""]
+    found: dict[tuple[str, bool], dict[str, float]] = {}
+    for which in parts if rare else parts[:1]:
+        for row in records(source, "timeline_quantiles", {**asked, "step": step, "names": rare}, {"which": which}):
+            found[row.pop("name"), row.pop("state")] = row
+    return found
 
 
 def span(source: Rows, run: str, proc: str, seq: int) -> SpanDetail | None:

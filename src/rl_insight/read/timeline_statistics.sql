@@ -1,26 +1,23 @@
 -- What took the time in [$from, $to) of run $run, by the name of states, or of the other intervals?
 WITH told AS (
     SELECT
-        name,
-        part = 'state' AS state,
-        count(*) AS n,
-        sum(least(ts + dur, $to) - greatest(ts, $from)) / 1e9 AS s,
-        avg(dur) / 1e9 AS mean_s,
-        quantile_disc(dur, [0.5, 0.95]) AS quantiles,
-        max(dur) / 1e9 AS max_s,
-        arg_max(proc, dur) AS longest_proc,
-        arg_max(seq, dur) AS longest_seq
-    FROM (
-        SELECT proc, name, coalesce(part, '') AS part, ts, dur, seq FROM span
-        WHERE run = $run AND ts < $to AND ts + dur > $from
-        UNION ALL
-        SELECT proc, name, coalesce(part, ''), ts, greatest($at - ts, 0), seq FROM open_span
-        WHERE run = $run AND ts < $to AND $at > $from
-    )
-    GROUP BY name, state
+        name, part, count(*) AS n, sum(least(ts + dur, $to) - greatest(ts, $from)) AS s,
+        sum(dur) AS whole, max(dur) AS longest, arg_max(proc, dur) AS longest_proc, arg_max(seq, dur) AS longest_seq
+    FROM span
+    WHERE run = $run AND ts < $to AND ts + dur > $from
+    GROUP BY ALL
+    UNION ALL
+    SELECT
+        name, part, count(*), sum(least($at, $to) - greatest(ts, $from)), sum(greatest($at - ts, 0)),
+        max(greatest($at - ts, 0)), arg_min(proc, ts), arg_min(seq, ts)
+    FROM open_span
+    WHERE run = $run AND ts < $to AND $at > $from
+    GROUP BY ALL
 )
 SELECT
-    name, state, n, s, mean_s, quantiles[1] / 1e9 AS p50_s, quantiles[2] / 1e9 AS p95_s, max_s, longest_proc, longest_seq
+    name, coalesce(part = 'state', false) AS state, sum(n)::BIGINT AS n, sum(s) / 1e9 AS s, sum(whole) / sum(n) / 1e9 AS mean_s, max(longest) / 1e9 AS max_s,
+    arg_max(longest_proc, longest) AS longest_proc, arg_max(longest_seq, longest) AS longest_seq
 FROM told
+GROUP BY name, state
 ORDER BY state DESC, s DESC, name
 LIMIT 200;

@@ -137,7 +137,10 @@ async def summary(request: Request) -> Response:
 
 async def statistics(request: Request) -> Response:
     since, until = range_of(request)
-    return await answer(request, lambda store: read_statistics(store, run_of(request), since, until))
+    of = request.query_params.get("of", "")
+    if of not in ("", "names", "lanes"):
+        raise Problem(400, f"of is 'names' or 'lanes', not {of!r}")
+    return await answer(request, lambda store: read_statistics(store, run_of(request), since, until, of))
 
 
 async def flows(request: Request) -> Response:
