@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-import math
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,21 +36,19 @@ class Exposed:
                 assert key not in self.samples, f"twice: {key}"
                 self.samples[key] = sample.value
 
-    def series(
-        self, name: str, without: tuple[str, ...] = (), **labels: str
-    ) -> dict[tuple[tuple[str, str], ...], float]:
+    def series(self, metric: str, /, *without: str, **labels: str) -> dict[tuple[tuple[str, str], ...], float]:
         """The values of a name by their labels, of those with these labels, and without these names."""
         wanted = set(labels.items())
         return {
             tuple(sorted(pair for pair in pairs if pair[0] not in without)): value
             for (found, pairs), value in self.samples.items()
-            if found == name and wanted <= pairs
+            if found == metric and wanted <= pairs
         }
 
-    def value(self, name: str, **labels: str) -> float:
+    def value(self, metric: str, /, **labels: str) -> float:
         """The one value of a name with these labels."""
-        found = self.series(name, **labels)
-        assert len(found) == 1, f"{name} {labels}: {found}"
+        found = self.series(metric, **labels)
+        assert len(found) == 1, f"{metric} {labels}: {found}"
         return next(iter(found.values()))
 
 
@@ -150,16 +146,3 @@ class Worker:
         if line != said:
             self._process.kill()
             raise AssertionError(f"the worker said {line!r}: {self._process.communicate()[1]}")
-
-
-@contextmanager
-def worker(home: Path, server: Server, **settings: Any) -> Iterator[Worker]:
-    made = Worker(home, server, **settings)
-    try:
-        yield made
-    finally:
-        made.kill()
-
-
-def same(one: float, two: float) -> bool:
-    return one == two or (math.isnan(one) and math.isnan(two))

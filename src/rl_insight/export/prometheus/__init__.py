@@ -118,7 +118,7 @@ class Exporter:
         """Which metrics could not have their name when somebody last asked."""
         with self._lock:
             found = self._recordings.names.renamed.items()
-            return [Renamed(recorded.name, recorded.kind, family.name) for recorded, family in found]
+            return [Renamed(recorded.name, recorded.kind, family.shown) for recorded, family in found]
 
     def _explain(self, source: Rows) -> None:
         """Learn what people say of their metrics."""

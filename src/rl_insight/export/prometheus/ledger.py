@@ -8,9 +8,7 @@ before it were deleted), the segment of the log tells, less precisely.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rl_insight import config
@@ -21,7 +19,6 @@ from rl_insight.store.sql import load
 
 TABLES = ("point", "span", "fact")
 _ALL = 2**40
-_run = itemgetter(0)
 
 
 class Anchor(NamedTuple):
@@ -177,36 +174,43 @@ class Ledger:
             "seqs": [one.seq if one else 0 for one in known],
             "segment": segment,
         }
-        engines = {one.proc: True for one in processes if one.engine}
         own_bounds = {name: list(bounds) for name, bounds in self._settings.buckets.items()}
-        for run, rows in _by_run(_ask(source, "points", {**wanted, "after": after["point"], "most": most})):
-            self.runs[run].add_points(rows, engines)
+        engines = [one.engine for one in processes]
+        points = _by_run(_ask(source, "points", {**wanted, "engines": engines, "after": after["point"], "most": most}))
         bounded = {
+            "engines": engines,
             "names": list(own_bounds),
             "bounds": list(own_bounds.values()),
             "otherwise": list(self._bounds.of("")),
         }
-        for run, rows in _by_run(_ask(source, "samples", {**wanted, **bounded, "after": after["point"], "most": most})):
-            self.runs[run].add_samples(rows, engines)
+        samples = _by_run(_ask(source, "samples", {**wanted, **bounded, "after": after["point"], "most": most}))
+        for run in runs:
+            totals, counted, observed = self.runs[run], points.get(run, []), samples.get(run, [])
+            totals.meet(counted, observed)
+            totals.add_points(counted)
+            totals.add_samples(observed)
         bounded = {
             "bounds": list(self._bounds.spans),
             "session_bounds": list(self._bounds.sessions),
             "phase_bounds": list(self._bounds.phases),
         }
-        for run, rows in _by_run(_ask(source, "spans", {**wanted, **bounded, "after": after["span"], "most": most})):
+        for run, rows in _by_run(
+            _ask(source, "spans", {**wanted, **bounded, "after": after["span"], "most": most})
+        ).items():
             self.runs[run].add_spans(rows)
-        for run, rows in _by_run(_ask(source, "facts", {**wanted, "after": after["fact"]})):
+        for run, rows in _by_run(_ask(source, "facts", {**wanted, "after": after["fact"]})).items():
             self.runs[run].add_facts(rows)
         places = {"after_point": after["point"], "after_span": after["span"]}
-        for run, rows in _by_run(_ask(source, "steps", {**wanted, **places})):
+        for run, rows in _by_run(_ask(source, "steps", {**wanted, **places})).items():
             self.runs[run].add_steps(rows)
 
 
-def _by_run(rows: list[tuple[Any, ...]]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    """Rows of one run after the other; those of a run stay in their order."""
-    rows.sort(key=_run)
-    for run, group in groupby(rows, key=_run):
-        yield run, [row[1:] for row in group]
+def _by_run(rows: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of each run, in their order and without the run."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for run, *row in rows:
+        found.setdefault(run, []).append(tuple(row))
+    return found
 
 
 def _ask(source: Rows, name: str, params: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:

@@ -39,6 +39,11 @@ class Family(NamedTuple):
     name: str
     type: Type
 
+    @property
+    def shown(self) -> str:
+        """What one asks Prometheus for."""
+        return f"{self.name}_total" if self.type == "counter" else self.name
+
 
 class Names:
     """Gives families their names, first come, first served, and remembers them."""
@@ -131,9 +136,9 @@ class LabelNames:
         if found is None:
             found = legal(recorded)
             if found in self._reserved or found.startswith("__"):
-                found = f"label_{found.lstrip('_') if found.startswith('__') else found}"
-            if found in self._taken or found in self._reserved:
-                found = f"{found}_{hashlib.sha256(recorded.encode()).hexdigest()[:8]}"
+                found = f"label_{found.lstrip('_')}"
+            if found in self._taken:
+                found = f"label_{found.strip('_')}_{hashlib.sha256(recorded.encode()).hexdigest()[:8]}"
             while found in self._taken:
                 found += "_"
             self._legal[recorded] = found

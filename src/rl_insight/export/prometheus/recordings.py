@@ -46,8 +46,7 @@ class Recordings:
             if metric.samples:
                 page.add(metric)
         for recorded, family in self.names.renamed.items():
-            shown = f"{family.name}_total" if family.type == "counter" else family.name
-            page.own("rl_insight_collector_renamed_metric_info", (recorded.name, recorded.kind, shown), 1)
+            page.own("rl_insight_collector_renamed_metric_info", (recorded.name, recorded.kind, family.shown), 1)
 
     def _samples(
         self,
@@ -60,7 +59,7 @@ class Recordings:
     ) -> list[Sample]:
         names = self._labels.get(recorded)
         if names is None:
-            names = self._labels[recorded] = LabelNames(recorded.engine)
+            names = self._labels[recorded] = LabelNames(recorded.engine and recorded.kind != "sample")
         # Values under the labels that they will have: whatever becomes the same series is added up, or the newest wins.
         merged: dict[tuple[Who, tuple[tuple[str, str], ...]], Any] = {}
         newest: dict[Any, tuple[int, int]] = {}
@@ -91,8 +90,7 @@ class Recordings:
             if isinstance(value, Histogram):
                 found += histogram_samples(family.name, shown, value)
             else:
-                name = f"{family.name}_total" if family.type == "counter" else family.name
-                found.append(Sample(name, shown, value.value))
+                found.append(Sample(family.shown, shown, value.value))
         return found
 
     def _is_stale(self, value: Last, process: Process) -> bool:

@@ -161,7 +161,7 @@ def folded(ledger: Ledger, names: Names) -> list[tuple[str, str, int]]:
     found = []
     for run, totals in ledger.runs.items():
         for what, series in totals.folded().items():
-            found.append((run, what if isinstance(what, str) else names.family(what).name, series))
+            found.append((run, what if isinstance(what, str) else names.family(what).shown, series))
         if totals.left_out.folded:
             found.append((run, OTHER, totals.left_out.folded))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -58,17 +58,25 @@ class Totals:
         # A counter that holds time still running must not go back when its clock is put right.
         self.state_peaks: dict[tuple[str, str], float] = {}
 
-    def add_points(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
+    def meet(self, points: Iterable[tuple[Any, ...]], samples: Iterable[tuple[Any, ...]]) -> None:
+        """Take note of metrics that are new, in the order in which they were first recorded."""
+        found = [(row[-1], Recorded(row[3], row[2], row[0])) for row in points if not _is_of_node(row)]
+        found += [(row[-1], Recorded(row[2], "sample", row[0])) for row in samples]
+        for first, recorded in sorted(found):
+            if recorded not in self.metrics:
+                self._meet(recorded, first)
+
+    def add_points(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows of `points.sql`, without the run."""
         means: dict[Recorded, list[tuple[float, int, int]]] = {}
-        for proc, kind, name, labels, whole, fraction, large, latest, ts, series, first in rows:
+        for engine, proc, kind, name, labels, whole, fraction, large, latest, ts, series, _ in rows:
             items = labels_of(labels) if labels is not None else ()
-            if kind == "gauge" and name in _SAMPLED and proc is not None and (node := dict(items).get("node")):
-                gpu = dict(items).get("gpu", "")
-                self.nodes.at((_SAMPLED[name], node, gpu)).set(ts, latest)
+            if _is_of_node((engine, proc, kind, name, labels)):
+                said = dict(items)
+                self.nodes.at((_SAMPLED[name], said["node"], said.get("gpu", ""))).set(ts, latest)
                 continue
-            recorded = Recorded(name, kind, engines.get(proc, False))
-            held = self._held(recorded, first)
+            recorded = Recorded(name, kind, engine)
+            held = self.metrics.get(recorded)
             if held is None:
                 continue
             key = self._key(held, proc, items, series)
@@ -83,10 +91,10 @@ class Totals:
             mean = sum(latest * series for latest, series, _ in found) / sum(series for _, series, _ in found)
             self.metrics[recorded].at(None).set(max(ts for _, _, ts in found), mean)
 
-    def add_samples(self, rows: Iterable[tuple[Any, ...]], engines: Mapping[str, bool]) -> None:
+    def add_samples(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows of `samples.sql`, without the run."""
-        for proc, name, labels, bucket, count, whole, fraction, large, series, first in rows:
-            held = self._held(Recorded(name, "sample", engines.get(proc, False)), first)
+        for engine, proc, name, labels, bucket, count, whole, fraction, large, series, _ in rows:
+            held = self.metrics.get(Recorded(name, "sample", engine))
             if held is not None:
                 items = labels_of(labels) if labels is not None else ()
                 histogram = held.at(self._key(held, proc, items, series))
@@ -148,19 +156,16 @@ class Totals:
         found.update({recorded: held.folded for recorded, held in self.metrics.items() if held.folded})
         return found
 
-    def _held(self, recorded: Recorded, first: int) -> Series[Key, Any] | None:
-        held = self.metrics.get(recorded)
-        if held is None:
-            if len(self.metrics) >= self._most_metrics:
-                self.left_out.has_room(recorded)
-                return None
-            new: Callable[[], Any] = Sum if recorded.kind == "count" else Last
-            if recorded.kind == "sample":
-                bounds = self._bounds.of(recorded.name)
-                new = lambda: Histogram(bounds)  # noqa: E731
-            held = self.metrics[recorded] = Series(self._most, new)
-            self.first[recorded] = first
-        return held
+    def _meet(self, recorded: Recorded, first: int) -> None:
+        if len(self.metrics) >= self._most_metrics:
+            self.left_out.has_room(recorded)
+            return
+        new: Callable[[], Any] = Sum if recorded.kind == "count" else Last
+        if recorded.kind == "sample":
+            bounds = self._bounds.of(recorded.name)
+            new = lambda: Histogram(bounds)  # noqa: E731
+        self.metrics[recorded] = Series(self._most, new)
+        self.first[recorded] = first
 
     def _key(self, held: Series[Key, Any], proc: str | None, labels: Labels, series: int) -> Key | None:
         """The key of a series; None for those that are folded."""
@@ -168,6 +173,12 @@ class Totals:
             held.fold(series)
             return None
         return (proc, labels) if held.has_room((proc, labels)) else None
+
+
+def _is_of_node(row: tuple[Any, ...]) -> bool:
+    """Whether the resource sampler has told of a machine, in a row of `points.sql`."""
+    proc, kind, name, labels = row[1:5]
+    return kind == "gauge" and name in _SAMPLED and proc is not None and "node" in dict(labels_of(labels))
 
 
 @lru_cache(maxsize=10_000)
