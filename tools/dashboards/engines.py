@@ -12,16 +12,21 @@ AT = 'run=~"$run",engine=~"$engine"'
 NAMES = 'label_values({__name__=~"vllm:num_requests_running|sglang:num_running_reqs",run=~"$run"}, engine)'
 
 
+# An engine that serves two runs is told of once for each, and counts once.
+ONCE = "max without (run, project, experiment)"
+
+
 def total(metric: str) -> str:
-    return f"sum by (engine) ({metric}{{{AT}}})"
+    return f"sum by (engine) ({ONCE} ({metric}{{{AT}}}))"
 
 
 def speed(metric: str, more: str = "") -> str:
-    return f"sum by (engine) (rate({metric}{{{AT}{more}}}[$__rate_interval]))"
+    return f"sum by (engine) ({ONCE} (rate({metric}{{{AT}{more}}}[$__rate_interval])))"
 
 
 def tail(metric: str, at: float) -> str:
-    return f"histogram_quantile({at}, sum by (le, engine) (rate({metric}_bucket{{{AT}}}[$__rate_interval])))"
+    spread = f"{ONCE} (rate({metric}_bucket{{{AT}}}[$__rate_interval]))"
+    return f"histogram_quantile({at}, sum by (le, engine) ({spread}))"
 
 
 def tails(vllm: str, sglang: str) -> list[Ask]:
@@ -87,8 +92,8 @@ def dashboard() -> Any:
             "Requests aborted",
             "In the time shown: cancelled by the rollout, or refused by a full queue.",
             Ask(
-                f'sum(increase(vllm:request_success_total{{{AT},finished_reason="abort"}}[$__range])'
-                f" or increase(sglang:num_aborted_requests_total{{{AT}}}[$__range]))",
+                f'sum({ONCE} (increase(vllm:request_success_total{{{AT},finished_reason="abort"}}[$__range]))'
+                f" or {ONCE} (increase(sglang:num_aborted_requests_total{{{AT}}}[$__range])))",
                 "aborted",
             ),
             decimals=0,

@@ -33,20 +33,21 @@ def dashboard() -> Any:
         ),
         number(
             "Sessions ended, a minute",
-            "However they ended.",
-            Ask(f"60 * sum(rate(rl_insight_sessions_total{{{WHO}}}[$__rate_interval]))", "a minute"),
+            "However they ended, and whatever becomes of them.",
+            Ask(f"60 * sum(rate(rl_insight_session_seconds_count{{{WHO}}}[$__rate_interval]))", "a minute"),
             decimals=1,
         ),
         number(
-            "Of them accepted",
-            "Share of the ended sessions that training will use.",
+            "Of them turned down",
+            "Sessions said to be rejected, failed, dropped or cancelled, for each that ended. "
+            "What is said of whole tasks is not in it.",
             Ask(
-                f'sum(increase(rl_insight_sessions_total{{{WHO},status="accepted"}}[$__range]))'
-                f" / sum(increase(rl_insight_sessions_total{{{WHO}}}[$__range]))",
-                "accepted",
+                f'sum(increase(rl_insight_sessions_total{{{WHO},status!="accepted"}}[$__range]))'
+                f" / sum(increase(rl_insight_session_seconds_count{{{WHO}}}[$__range]))",
+                "turned down",
             ),
             unit="percentunit",
-            limits=Limits(0.8, 0.5, below=True),
+            limits=Limits(0.2, 0.5),
         ),
         number(
             "Median session",
@@ -67,8 +68,9 @@ def dashboard() -> Any:
         ),
         "Sessions",
         curve(
-            "How do sessions end?",
-            "Ended sessions a second by status. Rejected, failed and dropped ones were work for nothing.",
+            "What is said of sessions?",
+            "Verdicts a second by status: rejected, failed and dropped ones were work for nothing. Verdicts on whole "
+            "tasks are not counted; 'rl-insight sessions' and the page know how each session ended.",
             Ask(f"sum by (status) (rate(rl_insight_sessions_total{{{WHO}}}[$__rate_interval]))", "{{status}}"),
             unit="ops",
             stacked=True,

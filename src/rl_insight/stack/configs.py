@@ -16,7 +16,9 @@ ADMIN = "admin"
 METRICS_UID = "rl-insight-prometheus"
 TRACES_UID = "rl-insight-tempo"
 # Engines are scraped at their own address; what the collector tells of them again would count twice.
-ENGINES = "(vllm|sglang):.+"
+ENGINES = "(vllm|sglang)[:_].+"
+# Clients of Python since 0.22 tell a Prometheus before 3.0 such names with an underscore for the colon.
+UNDERSCORED = "(vllm|sglang)_([^:]+)"
 
 
 def write(plan: Plan) -> None:
@@ -62,6 +64,7 @@ def write_prometheus(plan: Plan) -> bool:
 def prometheus(plan: Plan, target: str, *, token: bool) -> dict[str, Any]:
     """What Prometheus scrapes: the collector, and the engines that were registered with it."""
     interval = f"{round(plan.scrape_interval * 1000)}ms"
+    evaluation = f"{max(1, min(10, round(2 * plan.scrape_interval)))}s"
     collector: dict[str, Any] = {
         "job_name": "rl-insight",
         "metrics_path": "/metrics",
@@ -71,7 +74,7 @@ def prometheus(plan: Plan, target: str, *, token: bool) -> dict[str, Any]:
     if token:
         collector["authorization"] = {"type": "Bearer", "credentials_file": str(plan.data_dir / "token")}
     return {
-        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": "10s"},
+        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": evaluation},
         "rule_files": [str(plan.folder / "prometheus" / "rules" / "*.yaml")],
         "scrape_configs": [
             collector,
@@ -81,6 +84,14 @@ def prometheus(plan: Plan, target: str, *, token: bool) -> dict[str, Any]:
                 # By the same name as the collector's, so that one dashboard fits both.
                 "relabel_configs": [
                     {"source_labels": ["engine", "__address__"], "regex": ";(.+)", "target_label": "engine"}
+                ],
+                "metric_relabel_configs": [
+                    {
+                        "source_labels": ["__name__"],
+                        "regex": UNDERSCORED,
+                        "target_label": "__name__",
+                        "replacement": "${1}:${2}",
+                    }
                 ],
             },
         ],
