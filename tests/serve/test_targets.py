@@ -266,6 +266,9 @@ def test_a_killed_server_leaves_no_scraper_behind_that_makes_its_run_look_lost(t
     ]
     with running_server(tmp_path / "data") as server:
         assert server.post(encode(*lines)).status == 200
+        server.wait_stored()
+        server.kill()
+        server.start()
         wait_until(lambda: [run["state"] for run in server.request("GET", "/api/v1/runs").body["runs"]] == ["finished"])
         # And it ended when it was last heard from, not now.
         assert server.query("SELECT max(last_ts) < $1 FROM process", [time.time_ns() - 30 * 10**9]) == [[True]]

@@ -24,8 +24,9 @@ from rl_insight.collect.targets import Target, Targets
 logger = logging.getLogger(__name__)
 
 READERS = 16
-# Whether a run goes on is asked so often.
+# Whether a run goes on is asked so often; and so often whether a killed server left something, when nothing is read.
 LOOK_SECONDS = 1.0
+IDLE_LOOK_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 # A target that fails is asked after 2, 4, and at last 8 intervals.
 MOST_PATIENCE = 8
@@ -84,6 +85,7 @@ class Scraper:
         self._targets = targets
         self._look = look
         self._known: dict[tuple[str, str, str], _Known] = {}
+        self._flying: list[_Known] = []
         self._recordings: dict[str, Recording] = {}
         self._live: dict[str, Run] = {}
         self._looked = 0.0
@@ -144,26 +146,24 @@ class Scraper:
     def _turn(self) -> float:
         """Look around, start the reads that are due, end those that are late; say how long there is nothing to do."""
         now = time.monotonic()
-        if now - self._looked >= LOOK_SECONDS:
+        self._keep_up()
+        if now - self._looked >= (LOOK_SECONDS if self._known or self._recordings else IDLE_LOOK_SECONDS):
             self._look_around()
             self._looked = now
-        self._keep_up()
-        reading = 0
+        for known in self._flying:
+            assert known.fetch is not None
+            if now > known.fetch.deadline:
+                known.fetch.end()
         soonest = now + LOOK_SECONDS
-        for known in list(self._known.values()):
-            if known.fetch is not None:
-                reading += 1
-                if now > known.fetch.deadline:
-                    known.fetch.end()
         for known in sorted(self._known.values(), key=lambda one: one.due):
-            if known.fetch is None and known.due <= now and reading < READERS and self._run_of(known) is not False:
-                reading += 1
-                self._begin(known, now)
-            elif known.fetch is not None:
-                soonest = min(soonest, known.fetch.deadline + 0.05)
-            else:
-                soonest = min(soonest, max(known.due, now + 0.05))
-        return max(0.01, soonest - time.monotonic())
+            if known.fetch is None and known.due <= now:
+                if len(self._flying) < READERS and self._run_of(known) is not False:
+                    self._begin(known, now)
+            elif known.fetch is None:
+                soonest = min(soonest, known.due)
+        if self._flying:
+            soonest = min(soonest, now + 0.1)
+        return max(0.02, soonest - time.monotonic())
 
     def _look_around(self) -> None:
         found = self._look()
@@ -215,6 +215,7 @@ class Scraper:
         settings = self.settings
         known.fetch = Fetch(known.target.url, timeout=settings.timeout, max_bytes=settings.max_bytes)
         known.due = now + settings.interval
+        self._flying.append(known)
         threading.Thread(target=self._read, args=(known, known.fetch), name="rl-insight-scrape", daemon=True).start()
 
     def _read(self, known: _Known, fetch: Fetch) -> None:
@@ -249,6 +250,7 @@ class Scraper:
     def _note(self, read: _Read) -> None:
         known: _Known = read.known
         known.fetch = None
+        self._flying.remove(known)
         before = known.state
         state = msgspec.structs.replace(
             before, last_scrape=read.began / 1e6, scrapes=before.scrapes + 1, seconds=read.seconds
