@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo page dashboards screenshots chromium test lint format bench bench-peers docs clean lint-page
+.PHONY: demo page dashboards screenshots chromium test test-peers lint format bench bench-peers docs clean lint-page
 
 NPM := $(shell command -v npm)
 PAGE := src/rl_insight/serve/static/index.html
@@ -58,6 +58,10 @@ lint-page: $(MODULES)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Against receivers of others, each in an environment of its own; the first time this installs some 850 MB.
+test-peers: $(STAMP)
+	RL_INSIGHT_TEST_PEERS=1 $(BIN)/python -m pytest -rs tests/peers
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

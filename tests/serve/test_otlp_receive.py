@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -263,6 +264,14 @@ def test_spans_of_the_sdk_join_the_trace_and_the_run_of_a_recorder(tmp_path: Pat
         assert len({row[5] for row in rows}) == 2
         about = server.query("SELECT project, experiment FROM process WHERE role = 'reward'")
         assert about == [["math", "grpo"]]
+
+
+def test_the_code_of_the_documents_works(server: Server, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "otlp.md").read_text()
+    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    run_python(code, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=server.url)
+    found = spans(server, "my-run")["score"]
+    assert (found["task"], found["session"]) == ("task-17", "task-17.3")
 
 
 # -- by hand

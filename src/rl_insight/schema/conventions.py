@@ -43,19 +43,18 @@ RESOURCE: tuple[Row, ...] = (
     Row("pid", "process.pid"),
     Row("parent", "rl.parent"),
     Row("started", "rl.started"),
+    Row("heartbeat", "rl.heartbeat"),
     Row("config_hash", "rl.config_hash"),
     Row("versions", "rl.versions"),
     Row("aliases", "rl.aliases"),
     Row("labels", "rl.labels"),
 )
 
-# Of a process line that came again, on its log record.
-PROCESS: tuple[Row, ...] = (
-    Row("state", "rl.state"),
-    Row("heartbeat", "rl.heartbeat"),
-    Row("clock_offset", "rl.clock_offset"),
-    Row("attrs", "rl.attrs"),
-)
+# Of a process line, on its log record: what changes while the process runs.
+STATE = Row("state", "rl.state")
+CLOCK_OFFSET = Row("clock_offset", "rl.clock_offset")
+PROCESS_ATTRS = Row("attrs", "rl.attrs")
+PROCESS: tuple[Row, ...] = (STATE, CLOCK_OFFSET, PROCESS_ATTRS)
 
 KIND: Final = "rl.kind"
 SEQ: Final = "rl.seq"

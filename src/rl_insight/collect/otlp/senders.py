@@ -105,15 +105,16 @@ class Senders:
     def _renewed(self, process: Process, before: Sender) -> Process:
         old = before.process.attrs or {}
         kept = old if before.ours else {key: old[key] for key in old if key in ("help", "units")}
-        attrs = {**kept, **(process.attrs or {})}
-        return msgspec.structs.replace(process, attrs=attrs)
+        process = msgspec.structs.replace(process, attrs={**kept, **(process.attrs or {})})
+        if before.ours:
+            # The resource does not tell; the last process line did.
+            process.state, process.clock_offset = before.process.state, before.process.clock_offset
+        return process
 
     def _ours(self, resource: dict[str, Any]) -> Process:
         origin = resource[names.PROC]
         fields: dict[str, Any] = {
-            row.field: resource[row.attribute]
-            for row in (*names.RESOURCE, *names.PROCESS)
-            if resource.get(row.attribute) is not None
+            row.field: resource[row.attribute] for row in names.RESOURCE if resource.get(row.attribute) is not None
         }
         fields["attrs"] = {"otlp": {"proc": origin, "via": resource.get(names.VIA) or []}}
         fields["schema"] = SCHEMA_VERSION

@@ -241,12 +241,13 @@ def _record(record: Any, line: Any) -> None:
         said |= {names.KIND: "lost", **_fields(line, "count", "reason")}
     else:
         record.event_name, record.severity_number = "rl.process", names.severity("debug")
-        said |= {names.KIND: "process", names.PROCESS[0].attribute: line.state}
-        said |= {row.attribute: value for row in names.PROCESS[1:3] if (value := getattr(line, row.field)) is not None}
+        said |= {names.KIND: "process", names.STATE.attribute: line.state}
+        if line.clock_offset is not None:
+            said[names.CLOCK_OFFSET.attribute] = line.clock_offset
         # Where it came from is told by the resource, anew by each collector.
         attrs = {key: value for key, value in (line.attrs or {}).items() if key != "otlp"}
         if attrs:
-            said["rl.attrs"] = attrs
+            said[names.PROCESS_ATTRS.attribute] = attrs
     if type(line) in (Log, Fact):
         _place(record, line, said)
     add(record.attributes, said)

@@ -34,8 +34,9 @@ def resource(proc: str, process: Process | None, collector_id: str, more: Mappin
         if key == "service.name" or key not in said:
             said[key] = value
     if process is not None:
-        for row in (*names.RESOURCE, *names.PROCESS):
-            field = None if row.field == "attrs" else getattr(process, row.field)
+        # What changes while a process runs (its state, its clock) is told by log records: a resource stays what it is.
+        for row in names.RESOURCE:
+            field = getattr(process, row.field)
             if field is not None:
                 said[row.attribute] = field
     said |= {names.PROC: proc, names.VIA: [*via(process), collector_id]}
