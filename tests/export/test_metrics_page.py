@@ -86,7 +86,7 @@ def test_labels_and_kinds_that_do_not_agree_lose_nothing_and_are_told_of(machine
     assert page.value("rl_insight_monitor_x_counter_total") == 3
     assert page.value("rl_insight_monitor_x_histogram_sum") == 4
     assert page.value("rl_insight_monitor_x_") == 5
-    assert {(one.recorded, one.kind, one.metric) for one in exporter.renamed()} == {
+    assert {(one.recorded, one.kind, one.metric) for one in exporter.renamed} == {
         ("x", "count", "rl_insight_monitor_x_counter_total"),
         ("x", "sample", "rl_insight_monitor_x_histogram"),
     }
@@ -131,7 +131,7 @@ def test_series_beyond_the_limit_are_folded_and_told_of(machine: Machine, at_onc
     assert sum(page.series("rl_insight_spans_total").values()) == 10
     assert page.value("rl_insight_spans_total", name="other") == 7
     assert page.value("rl_insight_span_seconds_count", name="other") == 7
-    told = {one.metric: one.series for one in exporter.folded()}
+    told = {one.metric: one.series for one in exporter.folded}
     assert told == {
         "rl_insight_monitor_n_total": 7,
         "rl_insight_monitor_g": 7,

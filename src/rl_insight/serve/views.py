@@ -41,6 +41,8 @@ from rl_insight.serve.problems import JSON, Problem
 from rl_insight.serve.service import Service
 from rl_insight.store import Store
 
+MOST_FOLDED = 50
+
 
 async def answer(request: Request, ask: Callable[[Store], Any]) -> Response:
     """Ask the store in a thread of the readers, and say how long it took. With `sql=1`, tell what was asked instead.
@@ -241,7 +243,14 @@ async def health(request: Request) -> Response:
 
     def ask(store: Store) -> Any:
         size = store.path.stat().st_size if store.path.exists() else 0
-        return {"at": time.time() * 1e3, **service.status(), "store_bytes": size, "trust": trust(store)}
+        shown = {"folded": service.metrics.folded[:MOST_FOLDED], "renamed": service.metrics.renamed[:MOST_FOLDED]}
+        return {
+            "at": time.time() * 1e3,
+            **service.status(),
+            "store_bytes": size,
+            "trust": trust(store),
+            "prometheus": shown,
+        }
 
     return await answer(request, ask)
 

@@ -293,6 +293,8 @@ export interface HealthAnswer {
     sizes: { kind: string; rows: number; names: number }[];
     cardinality: { run: string; name: string; series: number }[];
   };
+  /** What the last scrape of /metrics could not show as it was recorded. */
+  prometheus: { folded: { run: string; metric: string; series: number }[]; renamed: { recorded: string; kind: string; metric: string }[] };
 }
 
 export interface Verdict {

@@ -63,7 +63,10 @@ class Answer(msgspec.Struct):
 
 
 class Exporter:
-    """Answers scrapes of one store. Any thread may ask; one at a time is answered."""
+    """Answers scrapes of one store. Any thread may ask; one at a time is answered.
+
+    `folded` (most series first) and `renamed` are as of the last scrape.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,8 @@ class Exporter:
         self._recordings = Recordings(settings.namespace, engine_seconds)
         self._unexplained: dict[str, int] = {}
         self._explained_at = 0.0
+        self.folded: list[Folded] = []
+        self.renamed: list[Renamed] = []
 
     def answer(self, accept: str = "", now: int | None = None) -> Answer:
         """The page, in OpenMetrics where that is wanted, else in Prometheus' own text."""
@@ -105,20 +110,16 @@ class Exporter:
             self._recordings.tell(page, self._ledger, who)
             tell_runs(page, self._ledger, who, self._training)
             tell_folded(page, self._ledger, self._recordings.names)
+            self._report()
         tell_collector(page, status)
         return page
 
-    def folded(self) -> list[Folded]:
-        """What was folded when somebody last asked, most series first."""
-        with self._lock:
-            found = [Folded(*one) for one in folded(self._ledger, self._recordings.names)]
-        return sorted(found, key=lambda one: (-one.series, one.run, one.metric))
-
-    def renamed(self) -> list[Renamed]:
-        """Which metrics could not have their name when somebody last asked."""
-        with self._lock:
-            found = self._recordings.names.renamed.items()
-            return [Renamed(recorded.name, recorded.kind, family.shown) for recorded, family in found]
+    def _report(self) -> None:
+        """Write down what could not be shown as it was recorded; who asks for that does not wait for a scrape."""
+        found = [Folded(*one) for one in folded(self._ledger, self._recordings.names)]
+        self.folded = sorted(found, key=lambda one: (-one.series, one.run, one.metric))
+        renamed = self._recordings.names.renamed.items()
+        self.renamed = [Renamed(recorded.name, recorded.kind, family.shown) for recorded, family in renamed]
 
     def _explain(self, source: Rows) -> None:
         """Learn what people say of their metrics."""

@@ -55,5 +55,11 @@ export function checksOf(data: HealthAnswer, link: LinkState, now: number): Chec
       ? { title: "Clocks", state: "warn", says: `${processes.clock_host ?? "a host"} is off by ${duration(processes.clock_offset / 1e6)}; order between machines is doubtful below that` }
       : { title: "Clocks", state: "good", says: processes.clock_offset === null ? "not measured yet" : `within ${duration(Math.abs(processes.clock_offset) / 1e6)} of the collector's` },
   );
+  const { folded, renamed } = data.prometheus;
+  const more = (list: unknown[]): string => (list.length > 1 ? ` and ${exact(list.length - 1)} more` : "");
+  for (const widest of folded.slice(0, 1))
+    checks.push({ title: "Series", state: "warn", says: `${exact(widest.series)} of ${widest.metric}${more(folded)} are folded into “other” on /metrics; all rows are stored, labels with fewer values help` });
+  for (const first of renamed.slice(0, 1))
+    checks.push({ title: "Metric names", state: "warn", says: `${first.recorded} (${first.kind})${more(renamed)} could not have its name on /metrics, which another has: it is ${first.metric}` });
   return checks;
 }
