@@ -66,6 +66,7 @@ class RayCluster:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            cwd=home,
             env=self.environment(),
         )
         self.address = self._answer()

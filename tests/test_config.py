@@ -16,6 +16,7 @@ from rl_insight.config import (
     INHERITED,
     Config,
     ConfigError,
+    adopt,
     convert,
     data_dir,
     home,
@@ -197,6 +198,17 @@ def test_children_are_told_what_is_not_as_it_comes_and_no_secret() -> None:
 @pytest.mark.parametrize("told", ["{", "[]", '{"ship": 7}', '{"ship": {"from_the_future": 1}}', '{"x": {}}'])
 def test_what_a_parent_of_another_version_told_is_passed_over(told: str) -> None:
     assert load(environ={INHERITED: told}) == Config()
+
+
+def test_what_another_process_told_is_adopted_where_nothing_else_is_said() -> None:
+    told = inherited(load({"labels": {"zone": "a"}, "redact": {"keys": ["pin"]}, "ship": {"heartbeat": 2}}, {}))
+    config = load({"labels": {"rack": "7"}, "ship": {"heartbeat": 9}}, {})
+    adopt(config, told)
+    assert config.labels == {"zone": "a", "rack": "7"}
+    assert config.redact.keys == ["pin"]
+    assert config.ship.heartbeat == 9
+    adopt(config, '{"ship": "of another version"}')
+    assert config.ship.heartbeat == 9
 
 
 def test_the_data_folder() -> None:

@@ -88,7 +88,7 @@ def init(
     it. Raises `rl_insight.config.ConfigError` for a setting that is wrong; no later call raises. A second call
     while recording changes nothing.
     """
-    if _recorder.active:
+    if _recorder.active and not ("ray" in sys.modules and _was_left_by_ray()):
         return
     from rl_insight.config import ConfigError, load
     from rl_insight.record.values import shown, text, whole
@@ -118,6 +118,16 @@ def init(
             enter(settings, redactor, knows=any(one is not None for one in named), own_run=run is not None)
             return
     start(settings, redactor)
+
+
+def _was_left_by_ray() -> bool:
+    """Whether the recording that is on belongs to a job that is over; it ends then."""
+    from rl_insight.ship.lifecycle import resting, stop
+
+    left = resting()
+    if left:
+        stop()
+    return left
 
 
 def close(timeout: float | None = None) -> None:

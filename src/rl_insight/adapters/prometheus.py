@@ -95,7 +95,8 @@ def _edit(conf: Any = None, server_addresses: Any = None, job_name: Any = None, 
         raise BadConfig(f"prometheus_port {shown(settings.get('prometheus_port'))} is no port") from None
     job = str(job_name or DEFAULT_JOB)
     addresses = _addresses(server_addresses)
-    path = str(settings["config_file"])
+    # The file that the caller means, also on other nodes: a Ray task has a working folder of its own.
+    path = str(Path(str(settings["config_file"])).expanduser().absolute())
     if mode == "ray":
         return _on_every_node(path, job, addresses, port)
     edit(path, job, addresses)

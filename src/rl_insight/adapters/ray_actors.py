@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from rl_insight import config
+from rl_insight.ship import lifecycle
 from rl_insight.ship.http import HttpSink
 from rl_insight.ship.sink import Batch, Refused, TooLarge, Unavailable
 
@@ -275,14 +276,16 @@ class Sampler:
 
         rl_insight.init(role="sampler")
 
-    def proc(self) -> str:
-        """Who it is in the lines."""
+    def deliver(self, timeout: float) -> None:
+        """Deliver what processes of this node that have ended left on disk."""
+        running = lifecycle.shipment()
+        if running is not None:
+            running.sender.look_for_orphans = _LOOK_SECONDS
+            running.sender.deliver_orphans(timeout)
+
+    def close(self, timeout: float) -> None:
+        """Deliver what is left on this node, and say that this is the end."""
+        self.deliver(timeout)
         import rl_insight
 
-        return rl_insight.status().proc
-
-    def close(self) -> None:
-        """Say that it ends in order."""
-        import rl_insight
-
-        rl_insight.close()
+        rl_insight.close(timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import ipaddress
 import os
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from rl_insight.adapters.ray_actors import actor_in
 from rl_insight.adapters.ray_keeper import JobKeeper, settings_of_actor
@@ -120,6 +123,8 @@ class Entry:
             told |= {"RL_INSIGHT_SERVER_URL": notice.page, "RL_INSIGHT_TOKEN": notice.page_token}
         if config.ray.samplers and config.role != "sampler":
             config.resources.delay = max(config.resources.delay, _SAMPLER_FIRST)
+        if is_actor_url(config.server.url) and not self._here.worker:
+            _deliver_before_shutdown(config, keeper)
         if config.ray.trace_calls:
             from rl_insight.adapters.ray import install
 
@@ -192,6 +197,30 @@ class Entry:
         notice.url = config.server.url = actor_url(config.server.namespace, name)
         notice.node = here.node
         return True
+
+
+def _deliver_before_shutdown(config: Config, keeper: JobKeeper | None) -> None:
+    """Have `ray.shutdown()` deliver what is left first: afterwards nobody takes it. What comes later goes to files."""
+    import ray
+
+    shutdown = ray.shutdown
+    afterwards = msgspec.structs.replace(
+        config,
+        node=None,
+        aliases={},
+        server=msgspec.structs.replace(config.server, url="", token=""),
+        ship=msgspec.structs.replace(config.ship, sink="file"),
+    )
+
+    @functools.wraps(shutdown)
+    def deliver_first(*args: Any, **kwargs: Any) -> None:
+        ray.shutdown = shutdown
+        if keeper is not None:
+            keeper.job_ends = True
+        lifecycle.rest(afterwards)
+        shutdown(*args, **kwargs)
+
+    ray.shutdown = deliver_first
 
 
 def _server_of_this_machine(folder: Path) -> tuple[str, str]:

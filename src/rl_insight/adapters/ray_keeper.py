@@ -42,6 +42,7 @@ class JobKeeper:
     """Runs in the leading process while that records. Whatever it cannot do is tried again at its next look."""
 
     def __init__(self, config: Config, here: Place, notice: Notice) -> None:
+        self.job_ends = False  # with this process, which is about to leave
         self._config = config
         self._here = here
         self._notice = notice
@@ -82,7 +83,7 @@ class JobKeeper:
         flushed_at = time.monotonic() + min(timeout, 2 * self._config.ship.flush_interval)
         if self._samplers and ray.is_initialized():
             with contextlib.suppress(Exception):
-                leaving = [sampler.close.remote() for sampler in self._samplers.values()]
+                leaving = [sampler.close.remote(_GOODBYE_SECONDS / 2) for sampler in self._samplers.values()]
                 ray.wait(leaving, num_returns=len(leaving), timeout=min(timeout, _GOODBYE_SECONDS))
         time.sleep(max(0.0, flushed_at - time.monotonic()))
 
@@ -94,7 +95,7 @@ class JobKeeper:
             return
         if self._collector is not None:
             with contextlib.suppress(Exception):
-                ends = lifecycle.exiting() and self._owns_the_cluster() and not self._config.ray.detached
+                ends = (self.job_ends or lifecycle.exiting()) and self._owns_the_cluster()
                 last = self._collector.close if ends else self._collector.settle
                 ray.get(last.remote(), timeout=max(timeout, 1.0))
         take_down_notice(self._here.job, self._notice.leader, 1.0)
@@ -207,7 +208,7 @@ class JobKeeper:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        return (
+        sampler: Any = (
             ray.remote(Sampler)
             .options(
                 num_cpus=0,
@@ -216,3 +217,5 @@ class JobKeeper:
             )
             .remote()
         )
+        sampler.deliver.remote(0.0)
+        return sampler

@@ -64,6 +64,9 @@ def _actor_sink(config: Config, url: str, identity: Identity) -> Sink:
     # A child of a Ray worker, started or forked by it, is no part of the cluster itself.
     if in_ray():
         return sink
+    near = os.environ.get("RL_INSIGHT_SERVER_URL", "")
+    if near and not is_actor_url(near):  # what a forked child would have been told, had it been started
+        return HttpSink(near, os.environ.get("RL_INSIGHT_TOKEN", ""), timeout=config.ship.timeout)
     return HandedSink(url, _spools(config, url, identity) / identity.proc, config.ship.spool_bytes)
 
 

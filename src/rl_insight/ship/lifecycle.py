@@ -88,6 +88,7 @@ class Shipment:
         if not recording:
             recorder.reset(ship.buffer_lines)
         self.keeper: Keeper | None = None
+        self.rests = False
         self.identity: Identity = identify(config, recorder.now(), parent)
         config.run = self.identity.run
         self.sink: Sink = choose_sink(config, self.identity)
@@ -201,7 +202,6 @@ class Waiting:
 
     def _begin(self, course: Course | None = None, last: bool = False) -> Shipment | None:
         global _shipment, _waiting
-        _waiting = None
         try:
             course = self._decide(True) if last else course
             assert course is not None, "a last decision is a decision"
@@ -212,6 +212,8 @@ class Waiting:
             recorder.active = False
             recorder.warn(f"rl-insight: this process is not recorded: {type(error).__name__}: {error}")
             return None
+        finally:
+            _waiting = None  # last: until then, whoever asks how it goes is told that we wait
 
 
 _ASK_AGAIN = 0.25
@@ -275,6 +277,30 @@ def stop(timeout: float | None = None) -> None:
             if os.environ.get(variable) == value:
                 del os.environ[variable]
         _exported.clear()
+
+
+def rest(config: Config) -> None:
+    """Stop, and begin anew under these settings if something is recorded after all. The run stays the same."""
+    global _shipment
+    with _lock:
+        before = _shipment
+        if before is None or not recorder.active or before.pid != os.getpid():
+            return
+        stop()
+        resting = _shipment = Shipment(config, before.hook, parent=before.identity.proc)
+        resting.rests = True
+
+        def wake() -> None:
+            resting.start()
+            _announce(resting)
+
+        recorder.sleep(wake)
+        recorder.active = True
+
+
+def resting() -> bool:
+    """Whether what runs is only what `rest` left, and another `start` may take its place."""
+    return recorder.active and _shipment is not None and _shipment.rests
 
 
 def flush(timeout: float) -> bool:

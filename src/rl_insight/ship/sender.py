@@ -17,7 +17,7 @@ from rl_insight.ship.spool import Spool, orphans
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 5.0
 _LONGEST_WAIT = 60.0
-_LOOK_FOR_ORPHANS = 30.0
+LOOK_FOR_ORPHANS = 30.0
 _REFUSED_BYTES = 64 * 2**20
 
 
@@ -39,6 +39,7 @@ class Sender:
         self.sent = 0
         self.duplicates = 0
         self.last_error = ""
+        self.look_for_orphans = LOOK_FOR_ORPHANS
         self._recorder = recorder
         self._packer = packer
         self._outbox = outbox
@@ -58,6 +59,7 @@ class Sender:
         self._not_before = 0.0  # what the other side asked for, which no hurry of ours overrides
         self._orphans_at = 0.0
         self._orphans: Iterator[Spool] = iter(())
+        self._orphans_done = 0  # how often everything found was delivered
         self._orphan: Spool | None = None
         self._threads = [
             threading.Thread(target=self._pack_forever, name="rl-insight-pack", daemon=True),
@@ -89,6 +91,20 @@ class Sender:
             if time.monotonic() >= deadline or not self._threads[0].is_alive():
                 return self._packed >= wanted and self._all_delivered()
             time.sleep(0.002)
+        return True
+
+    def deliver_orphans(self, timeout: float) -> bool:
+        """Look now for what processes that are gone left on this node, and deliver it; False when time ran out."""
+        deadline = time.monotonic() + timeout
+        # The first round may have begun before the last of them was gone.
+        for _ in range(2):
+            self._orphans_at = 0.0
+            wanted = self._orphans_done + 1
+            while self._orphans_done < wanted:
+                self._send_now.set()
+                if time.monotonic() >= deadline or not self.started:
+                    return False
+                time.sleep(0.01)
         return True
 
     def stop(self, timeout: float) -> int:
@@ -241,10 +257,11 @@ class Sender:
             return False
         if self._orphan is None:
             if time.monotonic() >= self._orphans_at:
-                self._orphans_at = time.monotonic() + _LOOK_FOR_ORPHANS
+                self._orphans_at = time.monotonic() + self.look_for_orphans
                 self._orphans = orphans(self._spool_parent)
             self._orphan = next(self._orphans, None)
             if self._orphan is None:
+                self._orphans_done += 1
                 return False
         try:
             body = self._orphan.peek(self._most)
