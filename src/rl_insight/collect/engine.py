@@ -64,7 +64,7 @@ class Series:
     def points(self, samples: Iterable[Sample], *, gap: float) -> tuple[list[tuple[Sample, dict[str, str]]], Any]:
         """What to record, counters as what they moved by; and what to remember if that could be stored.
 
-        A counter's first value, and its first after `gap` seconds without a read, is where counting begins.
+        A counter's first value, and its first after `gap` seconds without a read, is where counting begins, with 0.
         """
         now = time.monotonic()
         before = self._known if now - self._read_at <= gap else {}
@@ -83,6 +83,8 @@ class Series:
                 made.append((one, labels))
                 continue
             if key not in before:
+                # Zero, once: that it is there is worth knowing, as of a bucket into which nothing falls.
+                made.append((one._replace(value=0.0), labels))
                 continue
             stood = before[key][1]
             # A counter that stands lower than before belongs to a process that was started anew, at zero.

@@ -186,6 +186,7 @@ class Scraper:
         for key, target in wanted.items():
             if key not in self._known:
                 self._known[key] = _Known(target, self.settings)
+                self._looked = 0.0  # its run may have begun a moment ago
         now, patience = time.monotonic(), self.settings.forget
         silent = [
             known.target

@@ -189,6 +189,7 @@ def _histogram(source: Rows, run: str, asked: dict[str, Any], group: str | None,
         x = min(max(row["x"], 0), points - 1)
         counts = found.setdefault(row["label"], {}).setdefault(x, {})
         counts[row["le"]] = counts.get(row["le"], 0.0) + row["n"]
+    bounds = {row["le"] for row in records(source, "metric_bounds", where)}
     used = sorted({x for places in found.values() for x in places})
     total = {label: sum(max(counts.values()) for counts in places.values()) for label, places in found.items()}
     largest = sorted(found, key=lambda label: -total[label])[:MOST_SERIES]
@@ -197,7 +198,7 @@ def _histogram(source: Rows, run: str, asked: dict[str, Any], group: str | None,
         made = Series(label, [], [], [], [], 0)
         for x in used:
             counts = found[label].get(x, {})
-            low, middle, high = buckets.quantiles(counts) or (None, None, None)
+            low, middle, high = buckets.quantiles({**dict.fromkeys(bounds, 0.0), **counts}) or (None, None, None)
             made.values.append(middle)
             made.low.append(low)
             made.high.append(high)
