@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from rl_insight.collect import START, DiskFull, LineLog, Position
+from rl_insight.collect.bookmarks import Bookmark, Bookmarks
+from rl_insight.schema import decode_lines
 
 Gauges = Callable[..., bytes]
 
@@ -247,3 +249,43 @@ def test_a_full_disk_refuses_keeps_what_it_has_and_recovers(small_disk: Path, ga
     again = LineLog(small_disk / "log")
     assert read(again) == kept + gauges(50, first=first)
     again.close()
+
+
+def test_a_bookmark_moves_with_the_lines_around_it(tmp_path: Path, gauges: Gauges) -> None:
+    log = LineLog(tmp_path, fsync=False)
+    log.append(gauges(10, proc="a"))
+    log.append(gauges(10, proc="b"))
+    middle = log.end
+    log.append(gauges(10, proc="a", first=11) + gauges(5, proc="b", first=11))
+    log.bookmarks.put("reader", *middle)
+    log.bookmarks.put("at the end", *log.end)
+    generation = log.bookmarks.generation
+    log.rotate()
+    log.rewrite(1, lambda data: b"".join(line + b"\n" for line in data.split(b"\n") if b'"proc":"b"' in line))
+    again = LineLog(tmp_path, fsync=False).bookmarks
+    left = [line.seq for chunk in log.chunks(Position(*_place(again, "reader"))) for line in decode_lines(chunk.data)]
+    assert left == [11, 12, 13, 14, 15]
+    assert not list(log.chunks(Position(*_place(again, "at the end"))))
+    # Who has read before does not know where it is now.
+    assert not log.bookmarks.put("reader", *middle, generation)
+    assert log.bookmarks.put("reader", *log.end, log.bookmarks.generation)
+
+
+def test_what_is_dropped_before_it_was_read_is_counted(tmp_path: Path, gauges: Gauges) -> None:
+    log = LineLog(tmp_path, fsync=False)
+    body = gauges(10)
+    log.bookmarks.put("late", 1, len(body) // 10)
+    log.bookmarks.put("in time", 3, 0)
+    for _ in range(3):
+        log.append(body)
+        log.rotate()
+    log.compress(log.end)
+    log.drop(2)
+    assert log.bookmarks.get("late") == Bookmark(3, 0, 2 * len(body) - len(body) // 10)
+    assert log.bookmarks.get("in time") == Bookmark(3, 0, 0)
+
+
+def _place(bookmarks: Bookmarks, name: str) -> tuple[int, int]:
+    found = bookmarks.get(name)
+    assert found is not None
+    return found.segment, found.offset

@@ -26,6 +26,7 @@ RUN_HEADER = "rl-insight-run"
 
 # Reading a body smaller than this is cheaper than a hop to another thread.
 _INLINE_BYTES = 32 * 1024
+_UNFOLDED = 4
 
 
 async def traces(request: Request) -> Response:
@@ -61,6 +62,10 @@ async def _store(request: Request, service: Service, signal: str, kind: str) -> 
         raise Problem(415, f"content type {given!r} is not OTLP; send {PROTOBUF} or {JSON}")
     room: Room = request.app.state.room
     body, held = await read_body(request, min(MAX_BODY_BYTES, service.max_body_bytes), room)
+    # Read, a message takes a few times the room of its bytes.
+    room.give_back(held)
+    held = _UNFOLDED * len(body)
+    room.take(held)
     try:
         if service.stopping:
             raise Stopping("the collector is stopping; send the request again when it is back")
@@ -70,7 +75,7 @@ async def _store(request: Request, service: Service, signal: str, kind: str) -> 
             message = await anyio.to_thread.run_sync(lambda: read(signal, body, as_json=kind == JSON))
         direct = bool(request.headers.get(EXPORTER_HEADER))
         run = request.headers.get(RUN_HEADER, "")[:512]
-        return await asyncio.wrap_future(receiver.submit(signal, message, run=run, direct=direct))
+        return await asyncio.wrap_future(receiver.submit(signal, message, size=len(body), run=run, direct=direct))
     except BadMessage as bad:
         raise Problem(400, str(bad)) from None
     except Busy as busy:

@@ -29,6 +29,7 @@ from rl_insight.schema import conventions as names
 logger = logging.getLogger(__name__)
 
 GROUP = 64
+GROUP_BYTES = 8 * 2**20
 REMEMBERED_SPANS = 200_000
 _TICK = 1.0
 
@@ -59,6 +60,7 @@ class _Request(msgspec.Struct):
     message: Any
     run: str
     direct: bool
+    size: int
     answer: Future[Outcome]
     outcome: Outcome = msgspec.field(default_factory=Outcome)
 
@@ -96,15 +98,17 @@ class Receiver:
         self._thread = threading.Thread(target=self._run, name="rl-insight-otlp", daemon=True)
         self._thread.start()
 
-    def submit(self, signal: str, message: Any, *, run: str = "", direct: bool = False) -> Future[Outcome]:
-        """Hand in a request of `wire.read`. The future has the outcome when the log has the lines.
+    def submit(
+        self, signal: str, message: Any, *, size: int = 0, run: str = "", direct: bool = False
+    ) -> Future[Outcome]:
+        """Hand in a request of `wire.read`, of so many bytes. The future has the outcome when the log has the lines.
 
         `direct` says that our own exporter speaks, in the order of its log and with nobody between: what it sends
         again is then known by its number.
         """
         if self._stopping:
             raise Stopping("the collector is stopping; send the request again when it is back")
-        request = _Request(signal, message, run, direct, Future())
+        request = _Request(signal, message, run, direct, size, Future())
         self._inbox.put(request)
         return request.answer
 
@@ -153,7 +157,7 @@ class Receiver:
             while request is not None:
                 if request.answer.set_running_or_notify_cancel():
                     group.append(request)
-                if len(group) >= GROUP:
+                if len(group) >= GROUP or sum(one.size for one in group) >= GROUP_BYTES:
                     return group, False
                 request = self._inbox.get_nowait()
         except queue.Empty:

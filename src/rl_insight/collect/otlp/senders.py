@@ -65,8 +65,7 @@ class Senders:
             if process.proc.startswith(PREFIX) and isinstance(about, dict):
                 seen = {key: at for key, at in dict(about.get("seen") or {}).items() if type(at) is int}
                 ours = bool(about.get("proc"))
-                quiet = process.state == "finished"
-                sender = Sender(process, ours, process.proc, True, quiet or ours, now, now, seen)
+                sender = Sender(process, ours, process.proc, True, ours, now, now, seen)
                 self.known.put(process.proc, sender)
         self.known.commit()
 
