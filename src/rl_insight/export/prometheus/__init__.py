@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from rl_insight import config
@@ -91,11 +91,8 @@ class Exporter:
     def answer(self, accept: str = "", now: int | None = None) -> Answer:
         """The page, in OpenMetrics where that is wanted, else in Prometheus' own text."""
         page = self.page(now)
-        # All names are legal as they are; escaping them once more would spoil the colons of engines.
-        if wants_openmetrics(accept):
-            write: Callable[..., bytes] = openmetrics.generate_latest
-            return Answer(write(page, escaping=openmetrics.ALLOWUTF8), OPENMETRICS)
-        return Answer(generate_latest(page, escaping=openmetrics.ALLOWUTF8), PLAIN)
+        asked = wants_openmetrics(accept)
+        return Answer(page.text(asked), OPENMETRICS if asked else PLAIN)
 
     def page(self, now: int | None = None) -> Page:
         """All families, as of now."""

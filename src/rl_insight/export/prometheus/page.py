@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from prometheus_client import Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.samples import Exemplar, Sample
 from prometheus_client.utils import floatToGoString
 
@@ -12,9 +14,25 @@ from rl_insight.export.metric_names import CATALOGUE
 from rl_insight.export.prometheus.names import label_value
 from rl_insight.export.prometheus.series import Histogram
 
+_END = b"# EOF\n"
 _go_text: Callable[[float], str] = floatToGoString
 # With its name and quotes an exemplar may have 128 characters.
 _LONGEST_TRACE = 64
+
+
+class Told:
+    """A family that somebody recorded, and its text once it has been written."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self._texts: dict[bool, bytes] = {}
+
+    def text(self, in_openmetrics: bool) -> bytes:
+        """The family in a format."""
+        text = self._texts.get(in_openmetrics)
+        if text is None:
+            text = self._texts[in_openmetrics] = _written([self.metric], in_openmetrics)
+        return text
 
 
 class Page:
@@ -22,6 +40,7 @@ class Page:
 
     def __init__(self) -> None:
         self._families: dict[str, Metric] = {}
+        self._told: list[Told] = []
 
     def own(self, name: str, labels: Iterable[str], value: float) -> None:
         """Add a series of ours; label values come in the order of the catalogue."""
@@ -34,13 +53,15 @@ class Page:
         named = dict(zip(CATALOGUE[name].labels, map(label_value, labels), strict=True))
         self._own(name).samples.extend(histogram_samples(name, named, histogram))
 
-    def add(self, metric: Metric) -> None:
+    def add(self, told: Told) -> None:
         """Add a family that somebody recorded."""
-        self._families[metric.name] = metric
+        self._told.append(told)
 
-    def collect(self) -> list[Metric]:
-        """All families, by name; prometheus_client asks for them."""
-        return [family for _, family in sorted(self._families.items())]
+    def text(self, in_openmetrics: bool) -> bytes:
+        """The whole page in a format."""
+        ours = [family for _, family in sorted(self._families.items())]
+        parts = [_written(ours, in_openmetrics), *(told.text(in_openmetrics) for told in self._told)]
+        return b"".join(parts) + (_END if in_openmetrics else b"")
 
     def _own(self, name: str) -> Metric:
         own = CATALOGUE[name]
@@ -48,6 +69,23 @@ class Page:
         if metric is None:
             metric = self._families[own.family] = Metric(own.family, own.help, own.kind)
         return metric
+
+
+class _Families:
+    """Looks like a registry to prometheus_client."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self.families = families
+
+    def collect(self) -> list[Metric]:
+        """What there is to write."""
+        return self.families
+
+
+def _written(families: list[Metric], in_openmetrics: bool) -> bytes:
+    write: Callable[..., bytes] = openmetrics.generate_latest if in_openmetrics else generate_latest
+    # All names are legal as they are; escaping them once more would spoil the colons of engines.
+    return write(_Families(families), escaping=openmetrics.ALLOWUTF8).removesuffix(_END)
 
 
 def histogram_samples(name: str, labels: dict[str, str], histogram: Histogram) -> list[Sample]:

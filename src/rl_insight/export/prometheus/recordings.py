@@ -11,7 +11,7 @@ from prometheus_client.samples import Sample
 from rl_insight.export.metric_names import OTHER, PROCESS
 from rl_insight.export.prometheus.ledger import Ledger
 from rl_insight.export.prometheus.names import Family, LabelNames, Names, Recorded, label_value
-from rl_insight.export.prometheus.page import Page, histogram_samples
+from rl_insight.export.prometheus.page import Page, Told, histogram_samples
 from rl_insight.export.prometheus.processes import Process, Who
 from rl_insight.export.prometheus.series import Histogram, Last, Series, added
 from rl_insight.export.prometheus.totals import Key
@@ -24,6 +24,7 @@ class Recordings:
         self.names = Names(namespace)
         self.help: dict[str, str] = {}
         self._labels: dict[Recorded, LabelNames] = {}
+        self._told: dict[Recorded, tuple[Any, Told]] = {}
         self._engine_ns = int(engine_seconds * 1e9)
 
     def tell(self, page: Page, ledger: Ledger, who: Mapping[str, Who]) -> None:
@@ -36,15 +37,22 @@ class Recordings:
                 first[recorded] = min(totals.first[recorded], first.get(recorded, totals.first[recorded]))
         self.names.forget_all_but(found)
         self._labels = {recorded: names for recorded, names in self._labels.items() if recorded in found}
+        self._told = {recorded: told for recorded, told in self._told.items() if recorded in found}
         alive = ledger.recent()
         runs = {one.run: who[one.proc] for one in ledger.processes}
+        everyone = hash((tuple(who.items()), tuple(alive)))
         for recorded, parts in sorted(found.items(), key=lambda one: (first[one[0]], one[0])):
             family = self.names.family(recorded)
             said = self.help.get(recorded.name) or f"Recorded as {recorded.name}"
-            metric = Metric(family.name, said, family.type)
-            metric.samples = self._samples(recorded, family, parts, who, runs, alive)
-            if metric.samples:
-                page.add(metric)
+            # Few metrics change between two scrapes. What was written of the others is as good as new.
+            state = (family, said, everyone, [(held, held.touched) for _, held in parts])
+            known = self._told.get(recorded)
+            if known is None or known[0] != state or recorded.engine:
+                metric = Metric(family.name, said, family.type)
+                metric.samples = self._samples(recorded, family, parts, who, runs, alive)
+                known = self._told[recorded] = (state, Told(metric))
+            if known[1].metric.samples:
+                page.add(known[1])
         for recorded, family in self.names.renamed.items():
             page.own("rl_insight_collector_renamed_metric_info", (recorded.name, recorded.kind, family.shown), 1)
 

@@ -97,12 +97,13 @@ class Histogram:
 class Series(Generic[K, V]):
     """Values by key. A key that comes when there are `most` shares the value `other` with all that come after it."""
 
-    __slots__ = ("_folded", "_folded_before", "_new", "kept", "most", "other")
+    __slots__ = ("_folded", "_folded_before", "_new", "kept", "most", "other", "touched")
 
     def __init__(self, most: int, new: Callable[[], V]) -> None:
         self.most = most
         self.kept: dict[K, V] = {}
         self.other: V | None = None
+        self.touched = 0  # how often something was asked for, to be changed
         self._new = new
         self._folded: set[int] = set()
         self._folded_before = 0
@@ -126,6 +127,7 @@ class Series(Generic[K, V]):
 
     def at(self, key: K | None) -> V:
         """The value of a key, begun if there is none; that of `other` for None and for a key without room."""
+        self.touched += 1
         if key is not None and self.has_room(key):
             value = self.kept.get(key)
             if value is None:
