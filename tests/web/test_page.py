@@ -73,13 +73,14 @@ def nasty_lines(run: str, proc: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with two runs of the demo, one of them with a straggler, and a run full of markup."""
+    """A server with runs of the demo, with a straggler, with none and with lost weights, and a run full of markup."""
     server = Server(tmp_path_factory.mktemp("page") / "data").start()
     runs = [
         demo(server, "main", "--workers", "3", "--steps", "12", "--fault", "straggler", "--fault-step", "4"),
         demo(server, "other", "--steps", "8"),
+        demo(server, "team/lost", "--steps", "24", "--fault", "lost-weights", "--fault-step", "2"),
     ]
-    assert [run.wait(300) for run in runs] == [0, 0]
+    assert [run.wait(300) for run in runs] == [0, 0, 0]
     assert server.request("POST", "/v1/lines", nasty_lines(NASTY, "nasty")).status == 200
     yield server
     server.stop()
@@ -106,7 +107,7 @@ def walk(server: Server, scenario: str, picture: Path, **does: Callable[[str], s
     assert node.wait(60) == 0, trouble
 
 
-SCENARIOS = ["views", "timeline", "straggler", "session", "link", "keyboard", "compare", "metrics", "facts", "text"]
+SCENARIOS = ["views", "timeline", "flows", "straggler", "session", "link", "keyboard", "compare", "metrics", "facts", "text"]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -99,6 +99,44 @@ const scenarios = {
     await page.waitForFunction((span) => new URLSearchParams(location.hash.split("?")[1]).get("span") === span, first);
   },
 
+  /** Deliveries: few are drawn, one says from whom to whom and leads to its facts; what never arrived is said to be missing. */
+  async flows({ browser, watch }) {
+    const { page } = watch(await open(browser, base));
+    const run = encodeURIComponent("team/lost");
+    await go(page, `#/timeline?run=${run}&q=role:trainer`);
+    await page.waitForSelector("button.label:has-text('trainer')");
+    await page.click("button.label:not(.group):has-text('trainer')");
+    const kind = page.locator('[aria-label="Kinds of deliveries"] button:has-text("weights.version")');
+    await kind.locator("em:has-text('✗')").waitFor();
+    await kind.click();
+    await page.waitForFunction(() => location.hash.includes("flow=weights.version"));
+
+    // The first that was lost, close up: a stub, which says so.
+    const lost = await page.evaluate(async (path) => (await (await fetch(path)).json()).flows.find((one) => one.verdict === "missing"), `api/v1/runs/${run}/flows?most=400`);
+    await go(page, `#/timeline?run=${run}&spans=0&flow=weights.version&flows=all&from=${lost.sent - 60}&to=${lost.sent + 60}`);
+    await page.waitForSelector("button.label:has-text('worker-1/0')");
+    const canvas = page.locator('canvas[aria-label^="Lanes over time"]');
+    const tip = page.locator("[role=tooltip]:has([data-flow])");
+    await hoverFlow(page, canvas, "missing");
+    assert.match(await tip.innerText(), /weights\.version[\s\S]*trainer → rollout-1[\s\S]*✗ not received: rollout-1 was heard from/);
+    await hoverFlow(page, canvas, "found");
+    assert.match(await tip.innerText(), /trainer → (rollout-[02]|worker-[02])[\s\S]*(after|at once)/);
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.waitForSelector('#view[data-view="facts"] h1');
+    await page.waitForSelector('[role="row"]:has-text("weights.version.applied")');
+    assert.match(await param(page, "q"), /^weights\.version weights:\d+$/);
+    await page.goBack();
+    await ready(page);
+
+    await page.keyboard.press("k");
+    await page.waitForFunction(() => location.hash.includes("clocks=corrected"));
+    await page.waitForSelector('button[aria-pressed="true"]:has-text("Clocks corrected")');
+    await page.keyboard.press("v");
+    await page.waitForFunction(() => location.hash.includes("flows=0"));
+    await page.waitForSelector('[aria-label="Kinds of deliveries"]', { state: "detached" });
+  },
+
   /** Frozen, the link that is copied shows the same to somebody else. */
   async link({ browser, watch }) {
     const { page } = watch(await open(browser, base));
@@ -371,13 +409,30 @@ async function clickInterval(page, canvas) {
     for (let x = box.width * 0.3; x < box.width * 0.8; x += 37) {
       await page.mouse.move(box.x + x, box.y + y);
       const tip = page.locator('[role="tooltip"]');
-      if ((await tip.count()) && !(await tip.innerText()).includes("intervals")) {
+      if ((await tip.count()) && !(await tip.locator("[data-flow]").count()) && !(await tip.innerText()).includes("intervals")) {
         await page.mouse.click(box.x + x, box.y + y);
         return;
       }
     }
   }
   throw new Error("no interval found on the canvas");
+}
+
+/** Moves over the canvas until the pointer is on an arrow of which this is said. */
+async function hoverFlow(page, canvas, verdict) {
+  const box = await canvas.boundingBox();
+  const seen = page.locator(`[data-flow="${verdict}"]`);
+  for (let round = 0; round < 4; round++) {
+    for (let y = box.height - 4; y > 0; y -= 5) {
+      // Half way, where what is sent and what has arrived is near.
+      for (let x = box.width * 0.44; x < box.width * 0.62; x += 8) {
+        await page.mouse.move(box.x + x, box.y + y);
+        if (await seen.count()) return;
+      }
+    }
+    await page.waitForTimeout(500);
+  }
+  throw new Error(`no delivery that is ${verdict} on the canvas`);
 }
 
 /** Text with less contrast than WCAG AA asks for. Runs in the page. */

@@ -119,6 +119,13 @@ export function query<T>(ask: () => string | null, { follow = true }: { follow?:
     document.addEventListener("visibilitychange", seen);
     return () => document.removeEventListener("visibilitychange", seen);
   });
+  // A frozen page asks once; what the server could not answer then is asked again when it is back.
+  $effect(() => {
+    if (live.tick && untrack(() => live.frozen && made.error?.unreachable)) {
+      const where = untrack(ask);
+      if (where !== null) untrack(() => made.ask(where));
+    }
+  });
   $effect(() => () => made.cancel());
   return made;
 }

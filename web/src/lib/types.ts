@@ -104,8 +104,68 @@ export interface TimelineStatistics {
   run: string;
   from: number;
   to: number;
+  /** The share of the intervals that the quantiles come from. */
+  sampled: number;
   names: NameStatistics[];
   lanes: { proc: string; lane: string; s: number; waiting_s: number; most: string }[];
+}
+
+export type FlowVerdict = "found" | "rejected" | "evicted" | "missing" | "unknown" | "pending";
+
+/** A delivery from one process to another; of several alike, the slowest. */
+export interface Delivery {
+  stem: string;
+  opened: "sent" | "put" | "requested";
+  closed: string | null;
+  sender: string;
+  /** Null where it is not known on which lane. */
+  sender_lane: string | null;
+  receiver: string | null;
+  receiver_lane: string | null;
+  sent: number;
+  arrived: number | null;
+  done: number | null;
+  verdict: FlowVerdict;
+  tag: string;
+  value: string;
+  peer: string | null;
+  reason: string | null;
+  n: number;
+}
+
+export interface FlowKind {
+  stem: string;
+  opened: "sent" | "put" | "requested";
+  n: number;
+  found: number;
+  missing: number;
+  unknown: number;
+  pending: number;
+  evicted: number;
+  rejected: number;
+  /** Arrived before they were sent. */
+  backwards: number;
+  /** Opened, and nobody records what closes it. */
+  unrecorded: number;
+  p50_s: number | null;
+  p95_s: number | null;
+  max_s: number | null;
+}
+
+export interface Flows {
+  run: string;
+  at: number;
+  from: number;
+  to: number;
+  /** Where `capped`, only what was under way from then on was looked at. */
+  since: number;
+  capped: boolean;
+  total: number;
+  cut: boolean;
+  kinds: FlowKind[];
+  flows: Delivery[];
+  /** Facts that open a delivery of which nobody records the arrival. */
+  unrecorded: string[];
 }
 
 export interface SpanDetail {

@@ -10,10 +10,21 @@ export interface Check {
   says: string;
 }
 
+/** An export over OTLP, as the status tells of it. */
+export interface Exported {
+  name: string;
+  state: string;
+  lag_bytes: number;
+  lag_seconds: number;
+  dropped: number;
+  missed_bytes: number;
+  last_error: string | null;
+}
+
 const CLOCK_NS = 50e6;
 const LITTLE_DISK = 2 ** 30;
 
-export function checksOf(data: HealthAnswer, link: LinkState, now: number): Check[] {
+export function checksOf(data: HealthAnswer & { exporters?: Exported[] }, link: LinkState, now: number): Check[] {
   const { processes, losses } = data.trust;
   const lost = losses.reduce((sum, one) => sum + one.lines, 0);
   const lag = data.store.lag_seconds ?? 0;
@@ -61,5 +72,15 @@ export function checksOf(data: HealthAnswer, link: LinkState, now: number): Chec
     checks.push({ title: "Series", state: "warn", says: `${exact(widest.series)} of ${widest.metric}${more(folded)} are folded into “other” on /metrics; all rows are stored, labels with fewer values help` });
   for (const first of renamed.slice(0, 1))
     checks.push({ title: "Metric names", state: "warn", says: `${first.recorded} (${first.kind})${more(renamed)} could not have its name on /metrics, which another has: it is ${first.metric}` });
+  for (const one of data.exporters ?? []) checks.push({ title: `Export to ${one.name}`, ...exported(one) });
   return checks;
+}
+
+function exported(one: Exported): Omit<Check, "title"> {
+  const why = one.last_error ? `: ${one.last_error}` : "";
+  if (one.missed_bytes > 0) return { state: "bad", says: `${bytes(one.missed_bytes)} left the log before they could be sent${why}` };
+  if (one.state === "loop") return { state: "bad", says: one.last_error ?? "leads back to this server" };
+  if (one.dropped > 0) return { state: "warn", says: `${exact(one.dropped)} records were refused for good${why}` };
+  if (one.state === "retrying") return { state: "warn", says: `${bytes(one.lag_bytes)} wait, for ${duration(one.lag_seconds * 1000)}${why}` };
+  return { state: "good", says: one.lag_bytes > 0 ? `${bytes(one.lag_bytes)} to go` : "has everything the log has" };
 }

@@ -30,6 +30,7 @@ const RANK = { bad: 0, warn: 1, plain: 2 };
 export function insights(known: Known): Insight[] {
   return [
     ...lostProcesses(known),
+    ...lostLines(known),
     ...hungSessions(known),
     ...stragglers(known.byWorker ?? [], recentRange(known)),
     ...behindWeights(known),
@@ -51,6 +52,27 @@ function lostProcesses({ moment }: Known): Insight[] {
     view: one.open_sessions ? "rollouts" : "fleet",
     patch: one.open_sessions ? { tab: "sessions", q: `worker:${one.worker} status:lost` } : {},
   }));
+}
+
+/** Not all that was recorded is here: what is missing may be in any figure. */
+function lostLines({ overview }: Known): Insight[] {
+  const losses = overview.losses ?? [];
+  const lines = losses.reduce((sum, one) => sum + one.lines, 0);
+  const [worst] = losses;
+  if (!worst || lines === 0) return [];
+  const share = lines / (lines + overview.lines);
+  const workers = new Set(losses.map((one) => one.worker)).size;
+  const how = worst.what === "hole" ? "they never came" : `dropped by its recorder${worst.reason ? `: ${worst.reason}` : ""}`;
+  return [
+    {
+      id: "lost-lines",
+      tone: share >= 0.01 ? "bad" : "warn",
+      title: `${count(lines)} ${lines === 1 ? "line is" : "lines are"} missing (${percent(share)})`,
+      detail: `${workers === 1 ? "all" : `${count(worst.lines)} of them`} of ${worst.worker}, ${how}; figures may lack them`,
+      view: "health",
+      patch: {},
+    },
+  ];
 }
 
 function hungSessions({ moment }: Known): Insight[] {

@@ -50,6 +50,12 @@ test("what is thrown away names its most frequent reason", () => {
   expect(insights({ overview: calm, flow })[0]?.detail).toBe("mostly dropped: too stale (30)");
 });
 
+test("missing lines are told with whose they are, and lead to Health", () => {
+  const overview = { ...calm, lines: 900, losses: [{ what: "dropped", worker: "rollout-1", proc: "p", lines: 80, reason: "spool full" }, { what: "hole", worker: "rollout-2", proc: "q", lines: 20, reason: null }] } as unknown as Overview;
+  expect(insights({ overview })[0]).toMatchObject({ id: "lost-lines", tone: "bad", view: "health", title: "100 lines are missing (10.0%)" });
+  expect(insights({ overview })[0]?.detail).toBe("80 of them of rollout-1, dropped by its recorder: spool full; figures may lack them");
+});
+
 test("phases stack in one order in every step: work first, waiting last", () => {
   const steps = [
     { stack: [{ name: "wait_batch", s: 9, wait: true }, { name: "train", s: 2, wait: false }] },
