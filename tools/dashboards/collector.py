@@ -48,8 +48,8 @@ def dashboard() -> Any:
         number(
             "Lines lost",
             "What recorders had to drop, and numbers missing from their sequence.",
-            Ask(f"sum(rl_insight_lost_lines_total{{{RUN}}}) or vector(0)", "dropped"),
-            Ask(f"sum(rl_insight_hole_lines{{{RUN}}}) or vector(0)", "missing"),
+            Ask(f"sum(rl_insight_lost_lines_total{{{RUN}}}) or 0 * sum(rl_insight_lines_total{{{RUN}}})", "dropped"),
+            Ask(f"sum(rl_insight_hole_lines{{{RUN}}})", "missing"),
             decimals=0,
             limits=Limits(None, 1),
         ),
