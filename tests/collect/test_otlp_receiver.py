@@ -98,7 +98,7 @@ def mangled(data: st.DataObject, signal: str) -> bytes:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(sorted(KINDS)))
 def test_whatever_comes_is_refused_or_becomes_lines(
-    collector: Collector, receive: Open, data: st.DataObject, signal: str
+    collector: Collector, receive: Open, caplog: pytest.LogCaptureFixture, data: st.DataObject, signal: str
 ) -> None:
     taker = receive() if not hasattr(collector, "taker") else collector.taker
     collector.taker = taker  # type: ignore[attr-defined]
@@ -112,6 +112,7 @@ def test_whatever_comes_is_refused_or_becomes_lines(
     for line in lines(collector):  # read by the collector's own decoder
         assert line["seq"] == seqs.get(line["proc"], 0) + 1
         seqs[line["proc"]] = line["seq"]
+    assert not caplog.records, "a line was made that is none"
 
 
 def test_a_process_is_said_to_be_there_while_it_sends_and_to_have_ended_when_it_does_not(

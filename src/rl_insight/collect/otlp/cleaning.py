@@ -64,8 +64,16 @@ def take(attributes: dict[str, Any]) -> Taken:
 
 
 def adopt(taken: Taken) -> None:
-    """What others call a session, tokens or a reward, under our names; theirs stays beside it."""
+    """What others call a lane, a session, tokens or a reward, under our names; theirs stays beside it."""
     attrs = taken.attrs
+    # As RL-Insight 0.3 sends it.
+    if "lane" not in taken.fields and _fit("lane", attrs.get("state_lane_id")):
+        taken.fields["lane"] = _fit("lane", attrs["state_lane_id"])
+        if "state_name" in attrs:
+            taken.fields.setdefault("part", "state")
+    for key in ("step", "global_steps"):
+        if "step" not in taken.fields and _fit("step", attrs.get(key)) is not None:
+            taken.fields["step"] = attrs[key]
     if "session" not in taken.fields:
         for key in names.SESSION.also:
             if isinstance(attrs.get(key), str) and attrs[key]:

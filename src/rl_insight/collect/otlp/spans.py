@@ -113,8 +113,7 @@ def our_record(record: Any) -> tuple[int | None, Line, dict[str, Any] | None]:
     if taken.kind == "lost":
         return taken.seq, Lost("-", 1, ts, name, max(1, fields.get("count", 1)), fields.get("reason") or "?"), None
     if taken.kind == "process":
-        said = {row.field: attrs.get(row.attribute) for row in names.PROCESS}
-        return taken.seq, Process("-", 1, ts, name, run="-", schema="1.0"), said
+        return taken.seq, Process("-", 1, ts, name, run="-", schema="1.0"), _of_process(attrs)
     level = (record.severity_text or names.level(record.severity_number, ""))[:32]
     return taken.seq, Log("-", 1, ts, name, level, fields.get("logger"), **place), None
 
@@ -150,6 +149,15 @@ def their_record(record: Any, scope: dict[str, Any], cleaner: Cleaner, now: int)
     line = _log(cleaner, ts, message, names.level(record.severity_number, record.severity_text), attrs, place)
     line.logger = cleaner.optional(fields.get("logger") or scope.get(names.SCOPE_NAME))
     return line
+
+
+def _of_process(attrs: dict[str, Any]) -> dict[str, Any]:
+    state, offset, more = (attrs.get(row.attribute) for row in names.PROCESS)
+    return {
+        "state": state if state == "finished" else "running",
+        "clock_offset": offset if type(offset) is int else None,
+        "attrs": more if isinstance(more, dict) else None,
+    }
 
 
 def _fact(taken: Taken, name: str, ts: int, place: dict[str, Any], cleaner: Cleaner) -> Fact:
