@@ -167,7 +167,9 @@ def _status_table(found: Address | None, folder: Path, answer: dict[str, Any]) -
             rows.append(("last error", str(collector["last_error"])))
     rows += [(f"store {key}", str(value)) for key, value in store.items() if value is not None]
     for one in answer.get("exporters") or ():
-        said = f"{one['state']}: {one['sent']:,} records sent, {one['dropped']:,} dropped, {size(one['lag_bytes'])} to go"
+        said = (
+            f"{one['state']}: {one['sent']:,} records sent, {one['dropped']:,} dropped, {size(one['lag_bytes'])} to go"
+        )
         rows.append((f"export {one['name']}", said + (f"; {one['last_error']}" if one["last_error"] else "")))
     for name, value in rows:
         table.add_row(f"[bold]{name}[/bold]", value)
