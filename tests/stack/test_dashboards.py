@@ -102,6 +102,11 @@ def test_the_state_timeline_keeps_every_interval_apart() -> None:
     steps = [one["id"] for one in lanes["transformations"]]
     assert steps.index("convertFieldType") < steps.index("partitionByValues")
     assert lanes["targets"][0]["tableType"] == "spans"
+    # Two processes may give their lanes one name: the process is part of what a lane is.
+    asked = lanes["targets"][0]["query"]
+    keys = next(one["options"]["fields"] for one in lanes["transformations"] if one["id"] == "partitionByValues")
+    assert {"rl.lane", "rl.proc"} <= set(keys)
+    assert all(f"span.{key}" in asked or f"resource.{key}" in asked for key in keys)
 
 
 def test_traceql_is_sound_as_far_as_can_be_told_without_tempo() -> None:

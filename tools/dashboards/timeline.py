@@ -19,15 +19,12 @@ NOT_SHOWN = ("traceIdHidden", "Trace Service", "Trace Name", "Span ID", "Duratio
 
 # Attributes as schema/conventions.py has them. `service.name` is the role, and is there for every process.
 OF_RUN = 'resource.rl.run =~ "$run" && resource.service.name =~ "$role"'
-STATES = (
-    f'{{ span.rl.part = "state" && {OF_RUN} }}'
-    " | select(span.rl.lane, resource.service.name, resource.process.pid, resource.rl.proc)"
-)
+STATES = f'{{ span.rl.part = "state" && {OF_RUN} }} | select(span.rl.lane, resource.service.name, resource.rl.proc)'
 MORE = "span.rl.part, span.rl.lane, span.rl.session.id, resource.service.name"
 SLOW = f"{{ {OF_RUN} && duration > 1s }} | select({MORE})"
 FAILED = f"{{ {OF_RUN} && status = error }} | select({MORE}, span.rl.reason)"
 # A lane is known by its process and its name: two processes may call theirs the same.
-SHORT = {"rl.lane": "lane", "service.name": "role", "process.pid": "pid", "rl.proc": "proc"}
+LANE = ["service.name", "rl.lane", "rl.proc"]
 
 
 def dashboard() -> Any:
@@ -73,7 +70,7 @@ def _lanes() -> Any:
         .fill_opacity(85)
         .per_page(40)
         .color_scheme(build.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
-        .display_name("${__field.labels.role} ${__field.labels.lane} (${__field.labels.pid})")
+        .display_name("${__series.name}")
         .no_value("no states: is a Tempo connected, and does the collector export to it?")
         .legend(
             common.VizLegendOptions()
@@ -93,12 +90,12 @@ def _lanes() -> Any:
             "organize",
             {
                 "excludeByName": dict.fromkeys(NOT_SHOWN, True),
-                "indexByName": {"Start time": 0, "end": 1, "Name": 2},
-                "renameByName": SHORT,
+                "indexByName": {name: place for place, name in enumerate(["Start time", "end", "Name", *LANE])},
+                "renameByName": {},
             },
         ),
         ("sortBy", {"sort": [{"field": "Start time", "desc": False}]}),
-        ("partitionByValues", {"fields": [*SHORT.values()], "keepFields": False, "naming": {"asLabels": True}}),
+        ("partitionByValues", {"fields": LANE, "keepFields": False, "naming": {"asLabels": False}}),
     ]:
         panel.with_transformation(model.DataTransformerConfig(id_val=transformation, options=options))
     return (
@@ -146,10 +143,7 @@ def _sum(name: str, left: str, operator: str, right: str) -> dict[str, Any]:
     return {
         "mode": "binary",
         "alias": name,
-        "binary": {
-            "left": {"matcher": {"id": "byName", "options": left}},
-            "operator": operator,
-            "right": {"fixed": right} if right.isdigit() else {"matcher": {"id": "byName", "options": right}},
-        },
+        # Plain text, which newer Grafanas also read; 11.0 knows nothing else.
+        "binary": {"left": left, "operator": operator, "right": right},
         "replaceFields": False,
     }
