@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rl_insight.adapters.prometheus import update_prometheus_config
     from rl_insight.agent_loop import agent_loop_session
     from rl_insight.record.handler import LogHandler
-    from rl_insight.ship.lifecycle import Status
+    from rl_insight.ship.shipment import Status
 
 __all__ = [
     "LogHandler",

@@ -57,7 +57,8 @@ def call(remote: Any, *args: Any, **kwargs: Any) -> Any:
 def install() -> None:
     """Carry the trace across every call to what is decorated with `@ray.remote` from now on, in this process.
 
-    Workers do the same when the setting `ray.trace_calls` is on. Calls to anything else are left as they are.
+    Workers do the same when the setting `ray.trace_calls` is on. Calls to anything else are left as they are. Ray's own
+    tracing hook is for OpenTelemetry alone, and has to be there when the cluster starts.
     """
     import ray
     from ray.actor import ActorMethod
@@ -87,12 +88,19 @@ def _carrying(remote: Callable[..., Any]) -> Callable[..., Any]:
 def _decorating(ray_remote: Callable[..., Any]) -> Callable[..., Any]:
     """`ray.remote`, for functions and classes made `carried` first."""
 
+    def prepared(target: Any) -> Any:
+        try:
+            return carried(target)
+        except Exception as error:  # a class that allows no other to be made of it, for instance
+            recorder.problem("ray", f"traces do not cross calls to {target!r}: {type(error).__name__}: {error}")
+            return target
+
     @functools.wraps(ray_remote)
     def remote(*args: Any, **options: Any) -> Any:
         if len(args) == 1 and not options and callable(args[0]):
-            return ray_remote(carried(args[0]))
+            return ray_remote(prepared(args[0]))
         decorate = ray_remote(*args, **options)
-        return lambda target: decorate(carried(target))
+        return lambda target: decorate(prepared(target))
 
     setattr(remote, _MARK, True)
     return remote

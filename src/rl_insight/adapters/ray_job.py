@@ -24,8 +24,8 @@ from rl_insight.record.recorder import recorder
 from rl_insight.serve import address
 from rl_insight.ship import lifecycle
 from rl_insight.ship.choose import folder_name, local_server
-from rl_insight.ship.lifecycle import Course
 from rl_insight.ship.ray import Notice, Place, actor_url, is_actor_url, place, put_notice, read_notice
+from rl_insight.ship.shipment import Course
 
 # What the collector needs beyond the recorder; `pip install "rl-insight[server]"` brings it.
 _SERVER_PACKAGES = ("duckdb", "starlette", "uvicorn")
@@ -131,32 +131,27 @@ class Entry:
             install()
         return Course(config, told, keeper)
 
-    def _lead(self, begun: Notice | None) -> Course:
-        """Say which run the job has, and see to its collector. `begun` is by a leader that was not heard of again."""
+    def _lead(self, begun: Notice | None) -> Course | None:
+        """Say which run the job has, and see to its collector; None when somebody else was faster and is at it.
+
+        `begun` is by a leader that was not heard of again. Its run is led on, so that two who do so do the same.
+        """
         config, here = self._config, self._here
+        own = config.run
         self._take_run(begun)
         assert config.run is not None
         notice = Notice(config.run, False, config.project, config.experiment, inherited(config), leader=new_proc())
         if not put_notice(here.job, notice, replace=begun is not None):
             other = read_notice(here.job)
-            if other is not None:  # somebody was faster
-                config.run = None if not self._own_run else config.run
-                return self._follow(other) if other.ready else self._wait_for(other)
+            if other is not None:
+                config.run = own
+                return self._follow(other) if other.ready else None
         config.aliases = {**config.aliases, "ray_leads": "yes"}
         keeper = JobKeeper(config, here, notice)
         self._find_collector(notice, keeper)
         notice.ready = True
         put_notice(here.job, notice, replace=True)
         return self._course(notice, keeper)
-
-    def _wait_for(self, other: Notice) -> Course:
-        deadline = time.monotonic() + self._config.ray.start_timeout + 1
-        while time.monotonic() < deadline:
-            notice = read_notice(self._here.job, 1.0)
-            if notice is not None and notice.ready:
-                return self._follow(notice)
-            time.sleep(0.05)
-        return self._lead(other)
 
     def _find_collector(self, notice: Notice, keeper: JobKeeper) -> None:
         """The server that was named, the one on this machine, files that were asked for, or an actor of our own."""

@@ -135,7 +135,7 @@ class JobKeeper:
             del self._samplers[node]
 
     def _look_after_collector(self) -> None:
-        """Tell of it when it has come up late, and start it again if somebody has ended it for good."""
+        """Tell of it when it has come up late or elsewhere; start it again if somebody has ended it for good."""
         import ray
 
         assert self._told is not None
@@ -143,8 +143,9 @@ class JobKeeper:
             ray.get_actor(self._told.name, namespace=self._told.namespace)
         except ValueError:
             self._collector = self._make_collector()
-        if self._where is None:
-            self._note(ray.get(self._collector.where.remote(), timeout=_LOOK_SECONDS))
+        where = ray.get(self._collector.where.remote(), timeout=_LOOK_SECONDS)
+        if self._where is None or where["url"] != self._where["url"] or where["node"] != self._where["node"]:
+            self._note(where)
             put_notice(self._here.job, self._notice, replace=True)
 
     def _note(self, where: dict[str, Any]) -> None:

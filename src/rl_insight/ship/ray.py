@@ -72,6 +72,10 @@ def in_ray() -> bool:
     ray = sys.modules.get("ray")
     if ray is None or not hasattr(ray, "is_initialized") or not ray.is_initialized():
         return False
+    # A driver that uses Ray from afar (ray://) has no node, and nobody there could write to its disk.
+    client = sys.modules.get("ray.util.client")
+    if client is not None and client.ray.is_connected():
+        return False
     # A forked child has its parent's Ray in memory, and none of the threads that make it work.
     processes = sys.modules.get("multiprocessing.process")
     if processes is not None and processes.parent_process() is not None:
@@ -86,7 +90,10 @@ def place() -> Place:
 
     context = ray.get_runtime_context()
     worker = getattr(context, "worker", None)
-    is_worker = getattr(worker, "mode", None) == ray.WORKER_MODE
+    mode = getattr(worker, "mode", None)
+    if mode is not None and mode == getattr(ray, "LOCAL_MODE", None):
+        raise RuntimeError("in Ray's local mode there are no other processes")
+    is_worker = mode == ray.WORKER_MODE
     actor = (context.get_actor_id() or "") if is_worker else ""
     return Place(
         job=context.get_job_id(),
