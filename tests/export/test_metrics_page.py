@@ -274,6 +274,40 @@ def test_time_in_a_state_goes_on_while_it_lasts_and_never_back(machine: Machine)
     assert spent(500) == spent(600) <= 30
 
 
+def test_a_session_of_which_nothing_was_said_ended_as_its_task_did(machine: Machine) -> None:
+    exporter = Exporter(machine.store)
+    worker, controller = Lines("w", role="rollout"), Lines("c", role="controller")
+
+    def ended(session: str, task: str, status: str | None = None) -> None:
+        tags = {"session": session, "task": task}
+        worker.span("session", 1, 2, part="session", **tags)
+        if status:
+            worker.add("fact", "session.sample.finished", 2, tags=tags, attrs={"status": status})
+
+    def said() -> dict[tuple[str, str], float]:
+        found = exposed(exporter).series("rl_insight_sessions_total").items()
+        return {(dict(labels)["role"], dict(labels)["status"]): value for labels, value in found}
+
+    for session, status in (("a", None), ("b", "failed"), ("c", None)):
+        ended(session, "t1", status)
+    machine.take(worker.new())
+    assert said() == {("rollout", "failed"): 1}
+    machine.take(controller.add("fact", "task.item.finished", tags={"task": "t1"}, attrs={"status": "accepted"}).new())
+    assert said() == {("rollout", "failed"): 1, ("controller", "accepted"): 2}
+    # The line of a session may come after that of its task, from another process.
+    ended("d", "t1")
+    machine.take(worker.new())
+    assert said() == {("rollout", "failed"): 1, ("controller", "accepted"): 3}
+    controller.add("fact", "task.item.finished", tags={"task": "t2"}, attrs={"status": "dropped"})
+    machine.take(controller.new())
+    ended("e", "t2")
+    machine.take(worker.new())
+    expected = {("rollout", "failed"): 1, ("controller", "accepted"): 3, ("controller", "dropped"): 1}
+    assert said() == expected
+    exporter = Exporter(machine.store)
+    assert said() == expected
+
+
 def test_engines_keep_their_names(machine: Machine) -> None:
     scraper = Lines("e", role="engine")
     scraper.lines[0]["name"] = "scraper"

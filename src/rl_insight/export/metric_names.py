@@ -92,7 +92,7 @@ WORK = (
         "rl_insight_sessions_total",
         "counter",
         (*PROCESS, "status"),
-        "How often a session was said to have ended as accepted, rejected, failed, dropped or cancelled",
+        "Sessions by how they ended: accepted, rejected, failed, dropped, cancelled; under the process that said so",
     ),
     Own("rl_insight_sessions_open", "gauge", PROCESS, "Sessions under way in processes that are alive"),
     Own("rl_insight_tasks_open", "gauge", PROCESS, "Tasks under way in processes that are alive"),

@@ -200,6 +200,9 @@ class Ledger:
             self.runs[run].add_spans(rows)
         for run, rows in _by_run(_ask(source, "facts", {**wanted, "after": after["fact"]})).items():
             self.runs[run].add_facts(rows)
+        places = {"after_span": after["span"], "after_fact": after["fact"]}
+        for run, rows in _by_run(_ask(source, "tasks", {**wanted, **places})).items():
+            self.runs[run].add_tasks(rows)
         places = {"after_point": after["point"], "after_span": after["span"]}
         for run, rows in _by_run(_ask(source, "steps", {**wanted, **places})).items():
             self.runs[run].add_steps(rows)

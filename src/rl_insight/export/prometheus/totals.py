@@ -17,6 +17,17 @@ Key: TypeAlias = tuple[str, Labels]
 
 _SAMPLED = {own.name.removeprefix("rl_insight_"): own.name for own in NODES}
 _STEPS = 3
+_MOST_TASKS = 50_000
+
+
+class _Task:
+    """Sessions of a task: how many are over, of how many it was said how, and how many went the way of the task."""
+
+    __slots__ = ("by", "counted", "ended", "said")
+
+    def __init__(self) -> None:
+        self.ended = self.said = self.counted = 0
+        self.by: tuple[str, str] | None = None
 
 
 class Bounds(NamedTuple):
@@ -52,6 +63,8 @@ class Totals:
             most_series, lambda: Histogram(bounds.phases, 1e9)
         )
         self.tasks: set[str] = set()
+        # What is told of one task may come from several processes, some of it late.
+        self._tasks: dict[str, _Task] = {}
         self.queues: Series[str, Sum] = Series(most_series, Sum)
         # Of each process the newest steps, and when each began (ns, by its clock).
         self.steps: dict[str, dict[int, int]] = {}
@@ -132,6 +145,22 @@ class Totals:
                 self.sessions.at((proc, status)).add(count)
             if queue is not None:
                 self.queues.at(queue).add(change)
+
+    def add_tasks(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of `tasks.sql`, without the run: how a task ended, its sessions did of which nobody said otherwise."""
+        for task, ended, said, status, proc in rows:
+            known = self._tasks.pop(task, None) or _Task()
+            self._tasks[task] = known  # the newest last
+            known.ended += ended
+            known.said += said
+            if status is not None and known.by is None:
+                known.by = (proc, status)
+            left = known.ended - known.said - known.counted
+            if known.by is not None and left > 0:
+                self.sessions.at(known.by).add(left)
+                known.counted += left
+        while len(self._tasks) > _MOST_TASKS:
+            del self._tasks[next(iter(self._tasks))]
 
     def add_steps(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows of `steps.sql`, without the run."""
