@@ -7,11 +7,11 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from shown import DASHBOARDS, alerts, panels, promql, queries, selectors
 
 from rl_insight.export.metric_names import CATALOGUE
 from rl_insight.schema import conventions
 from rl_insight.stack import files
+from shown import DASHBOARDS, alerts, panels, promql, queries, selectors
 
 ROOT = Path(__file__).parents[2]
 WANTED = {"overview", "timeline", "rollouts", "engines", "fleet", "collector"}
@@ -102,6 +102,14 @@ def test_the_state_timeline_keeps_every_interval_apart() -> None:
     steps = [one["id"] for one in lanes["transformations"]]
     assert steps.index("convertFieldType") < steps.index("partitionByValues")
     assert lanes["targets"][0]["tableType"] == "spans"
+    # States of one lane differ in colour: those that the demo and verl name are known by what they say.
+    said = lanes["fieldConfig"]["defaults"]["mappings"]
+    patterns = [one["options"]["pattern"].removeprefix("/").removesuffix("/i") for one in said]
+    fits = {
+        state: next(number for number, pattern in enumerate(patterns) if re.search(pattern, state))
+        for state in ("wait_batch", "generate", "train", "sync_weights", "tool", "score", "checkpoint")
+    }
+    assert len(set(fits.values())) == len(fits)
     # Two processes may give their lanes one name: the process is part of what a lane is.
     asked = lanes["targets"][0]["query"]
     keys = next(one["options"]["fields"] for one in lanes["transformations"] if one["id"] == "partitionByValues")

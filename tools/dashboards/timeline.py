@@ -25,6 +25,17 @@ SLOW = f"{{ {OF_RUN} && duration > 1s }} | select({MORE})"
 FAILED = f"{{ {OF_RUN} && status = error }} | select({MORE}, span.rl.reason)"
 # A lane is known by its process and its name: two processes may call theirs the same.
 LANE = ["service.name", "rl.lane", "rl.proc"]
+# Colours by what a state's name says; the first that fits counts. Waiting is grey, so that work stands out.
+COLORS = {
+    "/^(wait|idle|block|stall|queue|pending|sleep)/i": "#7b8087",
+    "/(rollout|generat|decode|prefill|infer|sampl)/i": "blue",
+    "/(train|update|forward|backward|optim|actor|critic|learn)/i": "green",
+    "/(sync|weight|broadcast|load|offload)/i": "purple",
+    "/(tool|env|interact|step)/i": "orange",
+    "/(reward|score|verif|judge|ref|adv)/i": "#EAB839",
+    "/(eval|valid|check|save|ckpt)/i": "#6ED0E0",
+    "/(error|fail|retry|crash)/i": "red",
+}
 
 
 def dashboard() -> Any:
@@ -71,6 +82,7 @@ def _lanes() -> Any:
         .per_page(40)
         .color_scheme(build.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC_BY_NAME))
         .display_name("${__series.name}")
+        .mappings([_color(number, pattern, color) for number, (pattern, color) in enumerate(COLORS.items())])
         .no_value("no states: is a Tempo connected, and does the collector export to it?")
         .legend(
             common.VizLegendOptions()
@@ -137,6 +149,11 @@ def _query(query: str, reference: str, most: int = MOST_SPANS) -> Any:
         .filters([])
         .datasource(TRACES)
     )
+
+
+def _color(number: int, pattern: str, color: str) -> Any:
+    result = model.ValueMappingResult(color=color, index=number)
+    return model.RegexMap(model.DashboardRegexMapOptions(pattern=pattern, result=result))
 
 
 def _sum(name: str, left: str, operator: str, right: str) -> dict[str, Any]:
