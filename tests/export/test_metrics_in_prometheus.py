@@ -92,6 +92,7 @@ def test_what_prometheus_stores_is_what_was_recorded_across_restarts_of_both_sid
             *[count("odd", number, said=text) for number, text in enumerate(NASTY, 1)],
             *[sample("latency_ms", value, stage="decode") for value in latency],
             *[sample("reward/mean", value) for value in (-1.0, 0.75)],
+            *[("trace_span", ["work", 10**18, 10**18 + 10**9 * seconds], {}) for seconds in (1, 2)],
         )
         tokens[rank] += (7 + rank) * 10
     for number, one in enumerate(plain):
@@ -127,6 +128,7 @@ def test_what_prometheus_stores_is_what_was_recorded_across_restarts_of_both_sid
             wait_for(prometheus, f'rl_insight_monitor_latency_ms_{name}{{rank="0"}}', ("rank",), expected)
 
     check_latency(1)
+    wait_for(prometheus, 'rl_insight_span_seconds_sum{name="work"}', ("run",), {(RUN,): 2 * 3.0})
     wait_for(prometheus, 'rl_insight_monitor_reward_mean_sum{rank="0"}', (), {(): -0.25})
     wait_for(
         prometheus,
@@ -163,8 +165,11 @@ def test_what_prometheus_stores_is_what_was_recorded_across_restarts_of_both_sid
             ("worker", places[1][0]): 1,
         },
     )
-    # Prometheus has seen no counter fall.
-    assert all(value == 0 for value in stored(prometheus, "resets(rl_insight_monitor_tokens_total[10m])").values())
+    # Prometheus has seen no counter fall, ours among them, and had nothing to complain of.
+    for name in prometheus.api("label/__name__/values"):
+        if name.startswith("rl_insight_") and name.endswith(("_total", "_sum", "_count", "_bucket")):
+            assert prometheus.query(f'resets({name}{{run="{RUN}"}}[10m]) > 0') == [], name
+    assert "Error on ingesting" not in prometheus.output()
     wait_for(prometheus, f'rl_insight_run_info{{run="{RUN}"}}', ("state",), {("live",): 1})
     for one in (again, trainers[1], *plain):
         one.end()
