@@ -21,7 +21,12 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
-    environment = {**os.environ, "HOME": str(tmp_path), "RL_INSIGHT_DIR": str(tmp_path / "lines")}
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "RL_INSIGHT_DIR": str(tmp_path / "lines"),
+        "RAY_ADDRESS": "local",
+    }
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
     )

@@ -149,7 +149,7 @@ def main() -> None:
     os.environ["RL_INSIGHT_SERVER_URL"] = f"http://127.0.0.1:{server.server_address[1]}"
     with contextlib.redirect_stdout(sys.stderr):
         environment = {"env_vars": {"RL_INSIGHT_SERVER_URL": os.environ["RL_INSIGHT_SERVER_URL"]}}
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=environment)
+        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=environment)
         rows = measure(amounts, 100 if quick else 4000)
     rows |= {name: timing.value for name, timing in off.items()}
     about = (

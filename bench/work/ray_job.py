@@ -120,7 +120,7 @@ def main() -> None:
     events, repeats, blocks, count = map(int, sys.argv[1:5])
     with tempfile.TemporaryDirectory(prefix="rl-insight-bench-") as home, contextlib.redirect_stdout(sys.stderr):
         os.environ |= {"HOME": home, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
         insight.init(project="bench", config={"ray": {"samplers": False, "start_timeout": 60}})
         # The load first: its rows are counted, and the calls below make more of them.
         found = {"load": load(events), "calls": calls(repeats, blocks, count)}
