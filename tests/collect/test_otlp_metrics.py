@@ -23,9 +23,9 @@ Points = list[tuple[str, float, dict[str, str]]]
 class Meter:
     """Hands metrics of one resource in, and adds up what comes out."""
 
-    def __init__(self, *, known: bool = False) -> None:
-        self._totals = Totals(Cleaner(config.Redact()), STARTED)
-        self._source = Sources("resource", known)
+    def __init__(self, stored: Any = None, *, known: bool = False) -> None:
+        self._totals = Totals(Cleaner(config.Redact()), STARTED, lambda procs, since: stored)
+        self._source = Sources("resource", ("otlp-1",) if known else ())
 
     def tell(self, metric: Metric) -> list[Any]:
         lines = list(self._totals.points(metric, self._source, "scope", 99))
@@ -78,6 +78,17 @@ def test_a_total_whose_beginning_is_not_known_counts_from_when_it_is_seen() -> N
     known = Meter(known=True)
     assert [known.counts(total(value, STARTED - 1, 10 + value)) for value in (10, 15)] == [{"n": 0}, {"n": 5}]
     assert Meter(known=True).counts(total(10, STARTED + 1, STARTED + 2)) == {"n": 10}
+
+
+def test_after_a_restart_a_total_goes_on_from_what_is_stored() -> None:
+    stored = {("n", frozenset()): 7.0}
+    meter = Meter(stored, known=True)
+    assert [meter.counts(total(value, STARTED - 1, STARTED + value)) for value in (10, 15)] == [{"n": 3}, {"n": 5}]
+    # Less than is stored: something else is called by that name now.
+    assert Meter({("n", frozenset()): 70.0}, known=True).counts(total(10, STARTED - 1, STARTED)) == {"n": 0}
+    buckets = {("h_count", frozenset()): 2.0, ("h_bucket", frozenset({("le", "0.5")})): 1.0}
+    told = Meter(buckets, known=True).counts(histogram([1, 2, 3], STARTED))
+    assert told == {"h_count": 4, "h_sum": -6, "h_bucket 0.5": 0, "h_bucket 10": 3, "h_bucket +Inf": 6}
 
 
 def test_deltas_are_counts_and_levels_add_up() -> None:
@@ -166,7 +177,7 @@ def test_a_summary_has_its_quantiles_as_gauges() -> None:
 def test_what_could_not_be_stored_is_told_again_as_it_was() -> None:
     totals = Totals(Cleaner(config.Redact()), STARTED)
     for _ in range(3):
-        (line,) = totals.points(total(10, 5, 10), Sources("r", False), "", 99)
+        (line,) = totals.points(total(10, 5, 10), Sources("r"), "", 99)
         assert line.value == 10  # type: ignore[union-attr]
         totals.series.forget()
 

@@ -8,29 +8,38 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_insight import config
-from rl_insight.collect import Collector
+from rl_insight.collect import Collector, Position
 from rl_insight.collect.bookmarks import collector_id
 from rl_insight.collect.marks import readable
 from rl_insight.collect.otlp import PREFIX, Live, Receiver
 from rl_insight.export.otlp import Destination, Exporter, Exporters, resource_attributes
 from rl_insight.schema import Process
 from rl_insight.store import Projector, Store
-from rl_insight.store.processes import live_runs, note_position, processes, processes_beginning
+from rl_insight.store.processes import Counted, counted_since, live_runs, note_position, processes, processes_beginning
 
-# How long the sole live run is believed to be it, and how long an exporter waits for the store to have come as far as
-# the log was when the collector began.
+# How long the sole live run is believed to be it, and how long is waited for the store to have come as far as the log
+# was when the collector began.
 _BELIEVED = 1.0
-_PATIENCE = 30.0
+_PATIENCE = 10.0
 
 
-def open_receiver(data_dir: Path, settings: config.Collector, collector: Collector, store: Store) -> Receiver:
+def open_receiver(
+    data_dir: Path, settings: config.Collector, collector: Collector, store: Store, projector: Projector
+) -> Receiver:
     """The receiver, going on with the senders of an earlier life."""
     known = {process.proc: process for process in processes_beginning(store, PREFIX)}
     for chunk in collector.log.chunks(store.position()):
         if b'"proc":"' + PREFIX.encode() in chunk.data:
             lines = [line for line in readable(chunk.data) if type(line) is Process and line.proc.startswith(PREFIX)]
             known |= {line.proc: line for line in lines}
-    return Receiver(collector, settings, collector_id(data_dir), live=_LiveRun(store), known=known.values())
+    began = collector.log.end
+
+    def stored(procs: list[str], since: int) -> Counted | None:
+        return counted_since(store, procs, since) if _caught_up(projector, began) else None
+
+    return Receiver(
+        collector, settings, collector_id(data_dir), live=_LiveRun(store), stored=stored, known=known.values()
+    )
 
 
 def open_exporters(
@@ -45,9 +54,7 @@ def open_exporters(
     began = collector.log.end
 
     def known(procs: list[str]) -> list[Process]:
-        deadline = time.monotonic() + _PATIENCE
-        while projector.position < began and time.monotonic() < deadline:
-            time.sleep(0.1)
+        _caught_up(projector, began)
         return processes(store, procs)
 
     return Exporters(
@@ -61,6 +68,14 @@ def open_exporters(
         )
         for destination in wanted
     )
+
+
+def _caught_up(projector: Projector, place: Position) -> bool:
+    """Wait for a while until the store has come to a place in the log."""
+    deadline = time.monotonic() + _PATIENCE
+    while projector.position < place and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return projector.position >= place
 
 
 class _LiveRun:

@@ -94,7 +94,7 @@ class CollectorService:
             raise
         scraping = receiver = exporters = None
         if follow:
-            receiver = open_receiver(data_dir, settings, collector, store)
+            receiver = open_receiver(data_dir, settings, collector, store, projector)
             exporters = open_exporters(data_dir, wanted, collector, store, projector)
             projector.start()
             exporters.start()

@@ -11,6 +11,7 @@ from rl_insight.schema import Process
 from rl_insight.store.database import Store, Table
 from rl_insight.store.sql import load
 
+Counted = dict[tuple[str, frozenset[tuple[str, str]]], float]
 _JSON = ("versions", "aliases", "labels", "attrs")
 
 
@@ -27,6 +28,15 @@ def processes_beginning(store: Store, prefix: str) -> list[Process]:
 def live_runs(store: Store, now: int, prefix: str) -> list[tuple[str, str | None, str | None]]:
     """Run, project and experiment of what is being recorded, by others than those whose names begin with `prefix`."""
     return store.named("live_runs", folder="statements", now=now, prefix=prefix).rows
+
+
+def counted_since(store: Store, procs: list[str], since: int) -> Counted:
+    """What these processes have counted after a moment, by name and labels."""
+    rows = store.named("counted_since", folder="statements", procs=procs, since=since).rows
+    return {
+        (name, frozenset((msgspec.json.decode(labels) if labels else {}).items())): value
+        for name, labels, value in rows
+    }
 
 
 def note_position(store: Store, source: str, position: Position) -> None:

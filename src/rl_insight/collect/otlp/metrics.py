@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from rl_insight.schema import Count, Gauge, Line, Log, Sample
 
 MAX_SERIES = 200_000
 
+_MAX_ASKED = 1000
 _DELTA = 1
 _NO_VALUE = 1
 _KINDS: dict[str, type[Count] | type[Gauge] | type[Sample]] = {"count": Count, "gauge": Gauge, "sample": Sample}
@@ -32,10 +33,14 @@ class Reached(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """Whose metrics they are: the resource, and whether it was heard before this collector started."""
+    """Whose metrics they are: the resource, and the processes it was before this collector started."""
 
     resource: str
-    known: bool
+    earlier: tuple[str, ...] = ()
+
+
+Counted = dict[tuple[str, frozenset[tuple[str, str]]], float]
+Stored = Callable[[list[str], int], "Counted | None"]
 
 
 def our_points(metric: Any) -> Iterator[tuple[int | None, Line]]:
@@ -69,10 +74,12 @@ def our_points(metric: Any) -> Iterator[tuple[int | None, Line]]:
 class Totals:
     """Remembers where each series stood, to say what was added since."""
 
-    def __init__(self, cleaner: Cleaner, started: int) -> None:
+    def __init__(self, cleaner: Cleaner, started: int, stored: Stored = lambda procs, since: None) -> None:
         self.series: Staged[Series, Reached] = Staged(limit=MAX_SERIES)
         self._cleaner = cleaner
         self._started = started
+        self._stored = stored
+        self._asked: dict[tuple[tuple[str, ...], int], Counted | None] = {}
 
     def points(self, metric: Any, source: Sources, scope: str, now: int) -> Iterator[Line]:
         """The lines of a metric of anybody's."""
@@ -86,14 +93,14 @@ class Totals:
             key = (source.resource, f"{scope}\n{metric.name}", msgspec.json.encode(attributes, order="sorted"))
             labels = self._cleaner.labels(attributes)
             step = attributes.get("rl.step")
-            lines = self._lines(kind, data, point, name, labels, ts, key, source.known)
+            lines = self._lines(kind, data, point, name, labels, ts, key, source.earlier)
             for line in lines:
                 if isinstance(line, (Count, Gauge, Sample)) and type(step) is int:
                     line.step = step
                 yield line
 
     def _lines(
-        self, kind: str, data: Any, point: Any, name: str, labels: Any, ts: int, key: Series, known: bool
+        self, kind: str, data: Any, point: Any, name: str, labels: Any, ts: int, key: Series, earlier: tuple[str, ...]
     ) -> Iterator[Line]:
         if kind in ("gauge", "sum"):
             value = wire.number_of(point)
@@ -107,18 +114,18 @@ class Totals:
             elif not data.is_monotonic:
                 yield Gauge("-", 1, ts, name, self._level(data, point, value, key), labels)
             else:
-                yield from self._counts(data, point, {name: value}, labels, ts, key, known)
+                yield from self._counts(data, point, {name: value}, labels, ts, key, earlier)
         elif kind == "histogram":
-            yield from self._counts(data, point, _explicit(name, point), labels, ts, key, known)
+            yield from self._counts(data, point, _explicit(name, point), labels, ts, key, earlier)
         elif kind == "exponential_histogram":
             scale, figures = _exponential(name, point)
-            yield from self._counts(data, point, figures, labels, ts, key, known, scale)
+            yield from self._counts(data, point, figures, labels, ts, key, earlier, scale)
         elif kind == "summary":
             for at in point.quantile_values:
                 if math.isfinite(at.value):
                     yield Gauge("-", 1, ts, name, at.value, {**(labels or {}), "quantile": f"{at.quantile:g}"})
             figures = {f"{name}_count": float(point.count), f"{name}_sum": float(point.sum)}
-            yield from self._counts(None, point, figures, labels, ts, key, known)
+            yield from self._counts(None, point, figures, labels, ts, key, earlier)
 
     def _counts(
         self,
@@ -128,35 +135,41 @@ class Totals:
         labels: Any,
         ts: int,
         key: Series,
-        known: bool,
+        earlier: tuple[str, ...],
         scale: int = 0,
     ) -> Iterator[Line]:
         """What was added to each figure, as counts; a bucket's figure is named `NAME_bucket` and its bound."""
         if not all(map(math.isfinite, figures.values())):
             return
         if data is not None and data.aggregation_temporality == _DELTA:
-            moved, first = figures, False
+            moved, first = figures, self.series.get(key) is None
+            self.series.put(key, Reached(0, ts, {}))
         else:
-            found = self._moved(point, figures, key, known, scale, ts)
+            found = self._moved(point, figures, labels, key, earlier, scale, ts)
             if found is None:
                 return
             moved, first = found
         for name, value in _cumulative(moved, scale):
             stem, _, bound = name.partition("\n")
-            # The first of a total is told even when it is nothing, so that the metric is there.
-            if value or (first and not bound):
+            # The first is told even when it is nothing: so the metric is there, and the bounds of its buckets.
+            if value or first:
                 yield Count("-", 1, ts, stem, value, {**(labels or {}), "le": bound} if bound else labels)
 
     def _moved(
-        self, point: Any, figures: dict[str, float], key: Series, known: bool, scale: int, ts: int
+        self,
+        point: Any,
+        figures: dict[str, float],
+        labels: Any,
+        key: Series,
+        earlier: tuple[str, ...],
+        scale: int,
+        ts: int,
     ) -> tuple[dict[str, float], bool] | None:
+        """What was added to each figure since it was told last, and whether that is the first time. None: nothing."""
         start, before = point.start_time_unix_nano, self.series.get(key)
         if before is None:
             self.series.put(key, Reached(start, ts, figures, scale))
-            # Counted from a moment on that nobody knows, or by us before we were started again: a place to go on from.
-            if not start or (known and start < self._started):
-                return dict.fromkeys(figures, 0.0), True
-            return figures, True
+            return self._first(start, figures, labels, earlier), True
         if ts <= before.time and start <= before.start:
             return None  # sent again, or overtaken
         old = before.figures
@@ -167,6 +180,28 @@ class Totals:
         anew = start > before.start or scale > before.scale or shrunk
         self.series.put(key, Reached(start, ts, figures, scale))
         return (figures if anew else {one: at - old.get(one, 0.0) for one, at in figures.items()}), False
+
+    def _first(self, start: int, figures: dict[str, float], labels: Any, earlier: tuple[str, ...]) -> dict[str, float]:
+        """What a total adds that this collector has not heard of before: all of it, but for what is stored already."""
+        nothing = dict.fromkeys(figures, 0.0)
+        if not start:
+            return nothing  # counted from a moment on that nobody knows
+        if not earlier or start >= self._started:
+            return figures
+        if (earlier, start) not in self._asked:
+            if len(self._asked) >= _MAX_ASKED:
+                self._asked.clear()
+            self._asked[earlier, start] = self._stored(list(earlier), start)
+        stored = self._asked[earlier, start]
+        if stored is None or any("\n#" in name for name in figures):
+            return nothing
+        moved = {}
+        for name, value in figures.items():
+            stem, _, bound = name.partition("\n")
+            told = {**(labels or {}), "le": bound} if bound else (labels or {})
+            moved[name] = value - stored.get((stem, frozenset(told.items())), 0.0)
+        # Less than there is stored: it is not the same total, whatever it says.
+        return moved if all(at >= 0 for one, at in moved.items() if not one.endswith("_sum")) else nothing
 
     def _level(self, data: Any, point: Any, value: float, key: Series) -> float:
         """A sum that goes up and down is a level: what was added, put together, or the sum itself."""

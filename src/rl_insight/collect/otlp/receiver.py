@@ -19,7 +19,7 @@ from rl_insight import config
 from rl_insight.collect.collector import Collector, Stopping
 from rl_insight.collect.otlp import wire
 from rl_insight.collect.otlp.cleaning import Cleaner
-from rl_insight.collect.otlp.metrics import Sources, Totals, our_points
+from rl_insight.collect.otlp.metrics import Sources, Stored, Totals, our_points
 from rl_insight.collect.otlp.senders import HEARTBEAT, QUIET, Live, Looped, Sender, Senders
 from rl_insight.collect.otlp.spans import our_record, our_span, their_record, their_span
 from rl_insight.collect.otlp.staged import Staged
@@ -82,6 +82,7 @@ class Receiver:
         collector_id: str,
         *,
         live: Callable[[], Live | None] = lambda: None,
+        stored: Stored = lambda procs, since: None,
         known: Iterable[Process] = (),
     ) -> None:
         self.collector_id = collector_id
@@ -89,7 +90,7 @@ class Receiver:
         cleaner = self._cleaner = Cleaner(settings.redact)
         self._senders = Senders(cleaner, collector_id, settings.otlp_run, live)
         self._senders.remember(known, time.monotonic())
-        self._totals = Totals(cleaner, time.time_ns())
+        self._totals = Totals(cleaner, time.time_ns(), stored)
         self._spans: Staged[str, bool] = Staged(limit=REMEMBERED_SPANS)
         self._inbox: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._stopping = False
@@ -324,7 +325,7 @@ class Receiver:
             self._senders.note(
                 self._senders.known.get(sender.process.proc) or sender, record.name, record.description, record.unit
             )
-            source = Sources(sender.resource, sender.known)
+            source = Sources(sender.resource, self._senders.earlier(sender.resource))
             return list(self._totals.points(record, source, scope.get(names.SCOPE_NAME, ""), now))
         identity = wire.hex_of(record.trace_id) + wire.hex_of(record.span_id)
         if self._spans.get(identity):

@@ -37,7 +37,6 @@ class Sender(msgspec.Struct, frozen=True):
     process: Process
     ours: bool
     resource: str
-    known: bool = False  # heard of before this collector was started
     told: bool = False  # its process line is in the log, by this collector
     heard: float = 0.0
     beat: float = 0.0
@@ -57,6 +56,11 @@ class Senders:
         self._id = collector_id
         self._run = run
         self._live = live
+        self._earlier: dict[str, tuple[str, ...]] = {}
+
+    def earlier(self, resource: str) -> tuple[str, ...]:
+        """The processes that a resource was in an earlier life of this collector."""
+        return self._earlier.get(resource, ())
 
     def remember(self, processes: Iterable[Process], now: float) -> None:
         """Go on with processes of an earlier life of this collector."""
@@ -65,8 +69,9 @@ class Senders:
             if process.proc.startswith(PREFIX) and isinstance(about, dict):
                 seen = {key: at for key, at in dict(about.get("seen") or {}).items() if type(at) is int}
                 ours = bool(about.get("proc"))
-                sender = Sender(process, ours, process.proc, True, ours, now, now, seen)
-                self.known.put(process.proc, sender)
+                resource = str(about.get("resource") or "")
+                self._earlier[resource] = (*self._earlier.get(resource, ()), process.proc)
+                self.known.put(process.proc, Sender(process, ours, resource, ours, now, now, seen))
         self.known.commit()
 
     def find(self, resource: dict[str, Any], run: str, now: float) -> Sender:
@@ -135,7 +140,7 @@ class Senders:
         role = self._first(resource, "role") or service
         via = resource.get(names.VIA)
         attrs: dict[str, Any] = {
-            "otlp": {"via": via} if isinstance(via, list) else {},
+            "otlp": {"resource": resource_key(resource), **({"via": via} if isinstance(via, list) else {})},
             names.RESOURCE_ATTRS: self._cleaner.attrs(resource) or {},
         }
         sdk = self._text(resource, "telemetry.sdk.version")
