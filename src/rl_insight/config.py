@@ -111,6 +111,7 @@ class Stack(msgspec.Struct, forbid_unknown_fields=True):
     grafana_port: Annotated[int, Meta(ge=1, le=65535)] = 3000
     scrape_interval: Annotated[float, Meta(ge=0.1, le=3600)] = 5.0
     retain_days: Annotated[float, Meta(gt=0)] = 15.0
+    alertmanagers: list[str] = []
 
 
 class OtlpExport(msgspec.Struct, forbid_unknown_fields=True):

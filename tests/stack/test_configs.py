@@ -46,6 +46,7 @@ def made(folder: Path, *names: str, tempo: int = 2) -> Plan:
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
     plan = made(tmp_path, "prometheus", "tempo", "grafana")
+    plan.alertmanagers = ["127.0.0.1:9093"]
     configs.write(plan)
     return plan
 
@@ -76,6 +77,8 @@ def test_prometheus_takes_its_config(plan: Plan) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "1 rule files found" in done.stdout
+    told = loaded(plan.folder / "prometheus" / "prometheus.yaml")["alerting"]["alertmanagers"]
+    assert told == [{"static_configs": [{"targets": ["127.0.0.1:9093"]}]}]
 
 
 def test_prometheus_follows_the_collector_and_shows_its_token(plan: Plan) -> None:

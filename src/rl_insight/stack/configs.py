@@ -73,7 +73,9 @@ def prometheus(plan: Plan, target: str, *, token: bool) -> dict[str, Any]:
     }
     if token:
         collector["authorization"] = {"type": "Bearer", "credentials_file": str(plan.data_dir / "token")}
+    told = {"alerting": {"alertmanagers": [{"static_configs": [{"targets": plan.alertmanagers}]}]}}
     return {
+        **(told if plan.alertmanagers else {}),
         "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": evaluation},
         "rule_files": [str(plan.folder / "prometheus" / "rules" / "*.yaml")],
         "scrape_configs": [

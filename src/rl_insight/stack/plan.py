@@ -37,6 +37,7 @@ class Plan(msgspec.Struct):
     scrape_interval: float
     retain_days: float
     tempo_major: int = 2
+    alertmanagers: list[str] = []
 
     @property
     def folder(self) -> Path:
@@ -81,6 +82,7 @@ def make(
         collector_port=settings.port,
         scrape_interval=settings.stack.scrape_interval,
         retain_days=settings.stack.retain_days,
+        alertmanagers=settings.stack.alertmanagers,
     )
     tempo = next((one for one in usable if one.name == "tempo"), None)
     known = programs.version(tempo) if tempo is not None else None
