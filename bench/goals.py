@@ -27,5 +27,10 @@ GOALS: dict[str, Goal] = {
     "events stored and queryable": Goal(250_000, at_least=True),
     "import": Goal(40),
     "GET timeline, a window, 1 M spans": Goal(150),
+    "GET timeline statistics, names, 1 M spans": Goal(150),
+    "GET timeline statistics, lanes, 1 M spans": Goal(150),
+    "GET flows, 1 M spans": Goal(150),
+    "frames while panning, 1 M spans": Goal(30, at_least=True),
+    "frames while scrolling, 1 M spans": Goal(30, at_least=True),
     "recording overhead on the demo": Goal(1),
 }

@@ -23,6 +23,8 @@ STATIC = ROOT / "src" / "rl_insight" / "serve" / "static"
 CHROMIUM = [os.environ.get("CHROMIUM", ""), "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
 VIEWS = ("overview", "timeline")
 SPANS = 20_000
+# What is panned and scrolled: a million spans on eight hundred lanes, eight to a worker.
+MANY, QUICK_MANY, WORKERS = 1_000_000, 20_000, 100
 BROWSER = {"Accept": "text/html,*/*", "Accept-Encoding": "gzip, br"}
 
 
@@ -32,7 +34,8 @@ def page(plan: Plan) -> list[Row]:
         data_dir = Path(folder) / "data"
         build(data_dir, SPANS)
         with Collector(data_dir) as server:
-            return [*weight(server.url), *loading(server.url, plan.pick(9, 1))]
+            rows = [*weight(server.url), *loading(server.url, plan.pick(9, 1))]
+        return [*rows, *frames(Path(folder) / "many", plan)]
 
 
 def weight(url: str) -> list[Row]:
@@ -80,6 +83,22 @@ def loading(url: str, repeats: int) -> list[Row]:
     return rows
 
 
+def frames(data_dir: Path, plan: Plan) -> list[Row]:
+    """Frames a second while the timeline is moved a little in each."""
+    names = {"pan": "frames while panning, 1 M spans", "scroll": "frames while scrolling, 1 M spans"}
+    why = cannot_load()
+    if why:
+        return [skipped(name, "/s", why) for name in names.values()]
+    spans = build(data_dir, plan.pick(MANY, QUICK_MANY), WORKERS)
+    with Collector(data_dir) as server:
+        seen = browse("frames.mjs", server.url, RUN, str(plan.pick(6, 1)))
+    note = f"{spans:,} spans on {seen['lanes']} lanes at 1920 x 1080; the longest wait for a frame"
+    return [
+        Row("page", name, "/s", seen[what]["per_s"], note=f"{note} {seen[what]['longest_ms']:.0f} ms")
+        for what, name in names.items()
+    ]
+
+
 def cannot_load() -> str:
     """Why the page cannot be loaded here; empty when it can."""
     if not (STATIC / "index.html").is_file():
@@ -92,9 +111,14 @@ def cannot_load() -> str:
 
 
 def load(url: str, view: str, repeats: int) -> Any:
-    """Have the browser do it."""
+    """Have the browser load a view."""
+    return browse("load.mjs", url, view, RUN, str(repeats))
+
+
+def browse(tool: str, *arguments: str) -> Any:
+    """Run a tool of the page that drives a browser; it answers in JSON."""
     done = subprocess.run(
-        ["node", str(ROOT / "web" / "tools" / "load.mjs"), url, view, RUN, str(repeats)],
+        ["node", str(ROOT / "web" / "tools" / tool), *arguments],
         capture_output=True,
         text=True,
         timeout=300,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.child import ROOT
+from bench.goals import GOALS
 from bench.row import Row
 
 RESULTS = ROOT / "bench" / "results"
@@ -71,7 +72,7 @@ def goal(row: Row) -> str:
     """The goal with its direction."""
     if row.goal is None:
         return ""
-    return f"{'≥' if row.unit == 'events/s' else '≤'} {figure(row.goal, row.unit)}"
+    return f"{'≥' if GOALS[row.name].at_least else '≤'} {figure(row.goal, row.unit)}"
 
 
 def figure(value: float, unit: str) -> str:

@@ -51,6 +51,9 @@ ROWS = {
             "runs",
             "overview",
             "timeline, a window",
+            "timeline statistics, names",
+            "timeline statistics, lanes",
+            "flows",
             "sessions",
             "session",
             "flow",
@@ -63,6 +66,8 @@ ROWS = {
     "page weight, all views",
     "page load, overview",
     "page load, timeline",
+    "frames while panning, 1 M spans",
+    "frames while scrolling, 1 M spans",
 }
 
 
