@@ -107,7 +107,19 @@ def walk(server: Server, scenario: str, picture: Path, **does: Callable[[str], s
     assert node.wait(60) == 0, trouble
 
 
-SCENARIOS = ["views", "timeline", "flows", "straggler", "session", "link", "keyboard", "compare", "metrics", "facts", "text"]
+SCENARIOS = [
+    "views",
+    "timeline",
+    "flows",
+    "straggler",
+    "session",
+    "link",
+    "keyboard",
+    "compare",
+    "metrics",
+    "facts",
+    "text",
+]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -125,7 +125,7 @@ const scenarios = {
     await page.mouse.up();
     await page.waitForSelector('#view[data-view="facts"] h1');
     await page.waitForSelector('[role="row"]:has-text("weights.version.applied")');
-    assert.match(await param(page, "q"), /^weights\.version weights:\d+$/);
+    assert.match(await param(page, "q"), /^weights:\d+ weights\.version$/);
     await page.goBack();
     await ready(page);
 
