@@ -66,3 +66,25 @@ tracking.RLInsightLogger.finish()
         assert [one["step"] for one in steps] == [1, 2, 3]
         assert all(one["step_s"] > 0.03 for one in steps)
     server.request("DELETE", f"{TARGETS}?run={run}")
+
+
+def test_a_tracker_that_only_the_end_of_the_interpreter_finishes_loses_nothing(server: Server, tmp_path: Path) -> None:
+    code = f"""{LOAD}
+import os, sys
+from omegaconf import OmegaConf
+os.environ["VERL_RL_INSIGHT_ENABLE"] = "1"
+tracking = load_verl()
+config = OmegaConf.create({{"trainer": {{"rl_insight": {{"server": {{"url": sys.argv[1]}}}}}}}})
+tracker = tracking.Tracking("math", "grpo-7b", ["rl_insight"], config)
+for step in range(100):
+    tracker.log({{"critic/score": float(step), "nan": float("nan")}}, step=step)
+import rl_insight
+print(rl_insight.status().run)
+"""
+    run = run_python(code, tmp_path, server.url, VERL_FOLDER=str(verl_folder())).split()[0]
+    server.wait_stored()
+    found = server.query(
+        "SELECT count(*), max(step), max(value) FROM point WHERE run = $1 AND name = 'critic_score'", [run]
+    )
+    assert found == [[100, 99, 99.0]]
+    assert server.query("SELECT DISTINCT state FROM process WHERE run = $1", [run]) == [["finished"]]
