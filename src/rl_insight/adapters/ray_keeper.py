@@ -50,7 +50,8 @@ class JobKeeper:
         self._collector: Any = None
         self._where: dict[str, Any] | None = None
         self._relay: Any = None
-        self._samplers: dict[str, Any] = {}
+        self._samplers: dict[str, Any] = {}  # by node
+        self._up: dict[str, Any] = {}  # what is there once the sampler of a node is
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rl-insight-keeper", daemon=True)
 
@@ -83,8 +84,16 @@ class JobKeeper:
         flushed_at = time.monotonic() + min(timeout, 2 * self._config.ship.flush_interval)
         if self._samplers and ray.is_initialized():
             with contextlib.suppress(Exception):
-                leaving = [sampler.close.remote(_GOODBYE_SECONDS / 2) for sampler in self._samplers.values()]
-                ray.wait(leaving, num_returns=len(leaving), timeout=min(timeout, _GOODBYE_SECONDS))
+                up = {ref for ref in self._up.values() if ray.wait([ref], timeout=0)[0]}
+                leaving = [
+                    sampler.close.remote(_GOODBYE_SECONDS / 2)
+                    for node, sampler in self._samplers.items()
+                    if self._up[node] in up
+                ]
+                if leaving:
+                    ray.wait(leaving, num_returns=len(leaving), timeout=min(timeout, _GOODBYE_SECONDS))
+                for sampler in self._samplers.values():
+                    ray.kill(sampler)
         time.sleep(max(0.0, flushed_at - time.monotonic()))
 
     def after_stop(self, timeout: float) -> None:
@@ -122,7 +131,8 @@ class JobKeeper:
         if not ray.is_initialized():
             return
         if self._told is not None:
-            self._look_after_collector()
+            with contextlib.suppress(ray.exceptions.RayError):  # it is being restarted: next time
+                self._look_after_collector()
         nodes = bounded(lambda: {node["NodeID"] for node in ray.nodes() if node["Alive"]}, _LOOK_SECONDS)  # type: ignore[no-untyped-call]
         if nodes is None:
             return
@@ -131,8 +141,9 @@ class JobKeeper:
         if self._config.ray.samplers and self._config.resources.enabled:
             for node in nodes - self._samplers.keys():
                 self._samplers[node] = self._make_sampler(node)
+                self._up[node] = self._samplers[node].deliver.remote(0.0)
         for node in self._samplers.keys() - nodes:  # removed; should it come back, it has another name
-            del self._samplers[node]
+            del self._samplers[node], self._up[node]
 
     def _look_after_collector(self) -> None:
         """Tell of it when it has come up late or elsewhere; start it again if somebody has ended it for good."""
@@ -209,7 +220,7 @@ class JobKeeper:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        sampler: Any = (
+        return (
             ray.remote(Sampler)
             .options(
                 num_cpus=0,
@@ -218,5 +229,3 @@ class JobKeeper:
             )
             .remote()
         )
-        sampler.deliver.remote(0.0)
-        return sampler
