@@ -20,6 +20,7 @@ from harness import clean_environment, command, encode, process_line, wait_until
 from rl_insight import config
 from rl_insight.cli.stack import make_plan
 from rl_insight.cli.trouble import Trouble
+from rl_insight.serve import address
 from rl_insight.stack import plan as plans
 from rl_insight.stack import state
 from rl_insight.stack.supervise import AlreadyRuns, Supervisor
@@ -171,8 +172,11 @@ def test_a_taken_port_and_an_unknown_program_are_named(stack: Stack) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", read(stack.config)["stack"]["tempo_port"]))
         taken.listen()
-        with pytest.raises(plans.PortTaken, match=r"taken by another program; .*collector\.stack\.tempo_port"):
-            stack.plan("tempo")
+        plan, missing = plans.make(stack.data, config.load(stack.config).collector, ["tempo", "grafana"])
+        assert [one.name for one in plan.services] == ["grafana"]  # the rest goes on
+        assert [one.name for one in missing] == ["tempo"]
+        assert "where tempo should listen, is taken by another program" in missing[0].why
+        assert "collector.stack.tempo_port" in missing[0].do
         moved, _ = plans.make(stack.data, config.load(stack.config).collector, ["tempo"], auto_port=True)
         assert moved.ports.tempo > taken.getsockname()[1]
     with pytest.raises(Trouble, match="no program 'loki'"):
@@ -184,7 +188,19 @@ def test_nothing_installed_is_said_precisely(tmp_path: Path) -> None:
     assert done.returncode == 1
     for name in ("prometheus", "tempo", "grafana"):
         assert f"without {name}: {name} is neither in {tmp_path}/services nor on PATH" in done.stderr
-    assert "nothing of the stack is installed" in done.stderr
+    assert "nothing of the stack can be started" in done.stderr
+
+
+def test_a_server_that_stops_at_once_leaves_no_stack_behind(stack: Stack) -> None:
+    run = [sys.executable, "-m", "rl_insight.cli", "server", "start", "--stack", "--config", str(stack.config)]
+    process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True, env=clean_environment(PATH="/nowhere"))
+    assert process.stderr is not None
+    assert any("RL-Insight is at" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    stack.wait_gone()
+    assert state.read(stack.data) is None
 
 
 def test_one_command_starts_server_and_stack_and_one_stops_both(stack: Stack) -> None:
@@ -202,6 +218,15 @@ def test_one_command_starts_server_and_stack_and_one_stops_both(stack: Stack) ->
     assert connection.getresponse().status == 200
     wait_until((stack.data / "stack" / "tempo" / "came").exists)
     assert (stack.data / "stack" / "tempo" / "came").read_text() == "/v1/traces"
+    # A server that was killed leaves its stack, and the next one takes it over.
+    server = address.read(stack.data)
+    assert server is not None
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: not address.is_locked(stack.data))
+    again = command("server", "start", "--stack", "--detach", "--config", str(stack.config), **bare)
+    assert again.returncode == 0, again.stderr
+    assert "Grafana is at" in again.stderr
+    assert len([one for one in stack.processes() if "fake_program" in " ".join(one.cmdline())]) == 2
     stopped = command("server", "stop", "--data-dir", str(stack.data))
     assert stopped.returncode == 0, stopped.stderr
     stack.wait_gone()

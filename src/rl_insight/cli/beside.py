@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from pathlib import Path
 
 from rl_insight import config
-from rl_insight.cli.stack import make_plan, start_in_background, stop_stack, tell_ready
+from rl_insight.cli.stack import make_plan, running, start_in_background, stop_stack, tell_ready
 from rl_insight.cli.trouble import Trouble, note, show
 from rl_insight.stack import plan as plans
 from rl_insight.stack import state
@@ -18,16 +19,15 @@ class BesideServer:
     """A supervisor in a process of its own, so that nothing it does can hold up the server."""
 
     def __init__(self, folder: Path, settings: config.Collector, *, auto_port: bool) -> None:
-        self._thread: threading.Thread | None = None
-        found = state.read(folder)
-        running = found is not None and found.supervisor.alive()
-        # A stack that a killed server left is taken over as it is.
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._found = running(folder)
+        # A stack that runs already, which a killed server may have left, is taken as it is.
         self.plan = (
-            plans.read(folder / "stack" / "plan.json")
-            if running and (folder / "stack" / "plan.json").is_file()
-            else make_plan(folder, settings, None, auto_port=auto_port)
+            make_plan(folder, settings, None, auto_port=auto_port)
+            if self._found is None
+            else plans.read(folder / "stack" / "plan.json")
         )
-        self._taken_over = running
         if not self.plan.services:
             note("the server starts without a stack")
         elif self.plan.has("tempo"):
@@ -35,23 +35,34 @@ class BesideServer:
 
     def start(self) -> None:
         """Start it once the server listens; the server does not wait for it."""
-        if self.plan.services and not self._taken_over:
-            self._thread = threading.Thread(target=self._start, name="rl-insight-stack", daemon=True)
-            self._thread.start()
+        if self._found is not None:
+            note("the stack runs already")
+            tell_ready(self.plan, self._found.services)
+        elif self.plan.services:
+            threading.Thread(target=self._start, name="rl-insight-stack", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop it with the server."""
-        if self._thread is not None or self._taken_over:
+        """Stop what was started with a server; what somebody started alone goes on."""
+        self._stopping.set()
+        if self._child is not None:
+            self._child.terminate()
+            self._child.wait()
+        elif self._found is not None and self._found.with_server:
             stop_stack(self.plan.data_dir)
-        if self._thread is not None:
-            self._thread.join(1.0)
 
     def _start(self) -> None:
         try:
-            tell_ready(self.plan, start_in_background(self.plan, with_server=True).services)
+            found = start_in_background(self.plan, with_server=True, started=self._has_started)
+            tell_ready(self.plan, found.services)
         except Trouble as trouble:
-            show(trouble)
-            note("the server goes on without it")
+            if not self._stopping.is_set():
+                show(trouble)
+                note("the server goes on without it")
+
+    def _has_started(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        if self._stopping.is_set():
+            child.terminate()
 
 
 def stop_beside(folder: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,14 +95,15 @@ def start(
         settings = _settings(config_file)
         plan = make_plan(folder_of(data_dir, settings), settings, only, auto_port=auto_port)
         if not plan.services:
-            raise Trouble("nothing of the stack is installed", "see above; 'rl-insight stack install --help'")
+            raise Trouble("nothing of the stack can be started", "see above; 'rl-insight stack install --help'")
     if detach:
-        running = start_in_background(plan, with_server=False)
-        tell_ready(plan, running.services)
+        tell_ready(plan, start_in_background(plan, with_server=False).services)
         note(f"it runs in the background; stop it with 'rl-insight stack stop --data-dir {plan.data_dir}'")
         return
     supervisor = Supervisor(plan, with_server=with_server)
-    before = {number: signal.signal(number, lambda *_: supervisor.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    # SIGHUP: the terminal was closed.
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: supervisor.stop()) for number in numbers}
     try:
         worked = supervisor.run(lambda services: tell_ready(plan, services))
     except AlreadyRuns as error:
@@ -162,19 +164,19 @@ def make_plan(folder: Path, settings: config.Collector, only: list[str] | None, 
     unknown = [name for name in only or [] if name not in NAMES]
     if unknown:
         raise Trouble(f"there is no program {unknown[0]!r} in the stack", f"choose from {', '.join(NAMES)}")
-    try:
-        plan, missing = plans.make(folder, settings, only, auto_port=auto_port)
-    except plans.PortTaken as error:
-        if _running(folder) is not None:
-            raise Trouble(
-                f"the stack of {folder} already runs", "'rl-insight stack status' tells of it; 'stack stop' ends it"
-            ) from None
-        raise split(str(error)) from None
+    if running(folder) is not None:
+        raise Trouble(
+            f"the stack of {folder} already runs",
+            "see 'rl-insight stack status'; 'rl-insight stack stop' ends it",
+        )
+    plan, missing = plans.make(folder, settings, only, auto_port=auto_port)
     tell_missing(missing)
     return plan
 
 
-def start_in_background(plan: Plan, *, with_server: bool) -> State:
+def start_in_background(
+    plan: Plan, *, with_server: bool, started: Callable[[subprocess.Popen[bytes]], None] = lambda _: None
+) -> State:
     """Start a supervisor in a process of its own, and wait until every program works or has failed."""
     from rl_insight.stack import plan as plans
     from rl_insight.stack import state
@@ -189,6 +191,7 @@ def start_in_background(plan: Plan, *, with_server: bool) -> State:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=plan.folder
         )
+    started(child)
     deadline = time.monotonic() + READY_SECONDS + 30
     while time.monotonic() < deadline:
         if child.poll() is not None:
@@ -269,7 +272,8 @@ def split(text: str) -> Trouble:
     return Trouble(what, do)
 
 
-def _running(folder: Path) -> State | None:
+def running(folder: Path) -> State | None:
+    """The stack of a data folder, if it runs."""
     from rl_insight.stack import state
 
     found = state.read(folder)

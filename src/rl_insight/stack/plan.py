@@ -57,10 +57,6 @@ class Plan(msgspec.Struct):
         return f"http://{HOST}:{self.ports.tempo_otlp}"
 
 
-class PortTaken(RuntimeError):
-    """Another program listens where one of the stack should."""
-
-
 def folder_of(data_dir: Path) -> Path:
     """The stack's part of a data folder."""
     return data_dir / "stack"
@@ -72,23 +68,26 @@ def make(
     """The stack that can be started here, and what is missing from it."""
     services = programs.services_dir(settings.stack)
     found = [programs.find(name, services) for name in programs.NAMES if not only or name in only]
-    usable = [one for one in found if isinstance(one, programs.Program)]
+    missing = [one for one in found if isinstance(one, programs.Unusable)]
+    ports, taken = _ports(settings.stack, [one.name for one in found if isinstance(one, programs.Program)], auto_port)
+    missing += taken
+    without = {one.name for one in taken}
     plan = Plan(
         data_dir=data_dir,
         targets_dir=Path(settings.targets_dir).expanduser() if settings.targets_dir else data_dir / "targets",
-        services=usable,
-        ports=_ports(settings.stack, [one.name for one in usable], auto_port),
+        services=[one for one in found if isinstance(one, programs.Program) and one.name not in without],
+        ports=ports,
         collector_host=settings.host,
         collector_port=settings.port,
         scrape_interval=settings.stack.scrape_interval,
         retain_days=settings.stack.retain_days,
         alertmanagers=settings.stack.alertmanagers,
     )
-    tempo = next((one for one in usable if one.name == "tempo"), None)
+    tempo = next((one for one in plan.services if one.name == "tempo"), None)
     known = programs.version(tempo) if tempo is not None else None
     if known is not None:
         plan.tempo_major = known[0]
-    return plan, [one for one in found if isinstance(one, programs.Unusable)]
+    return plan, missing
 
 
 def collector_address(plan: Plan) -> tuple[str, bool]:
@@ -127,21 +126,25 @@ def free(port: int) -> bool:
 _NEEDED = {"prometheus": ("prometheus",), "tempo": ("tempo", "tempo_otlp", "tempo_grpc"), "grafana": ("grafana",)}
 
 
-def _ports(settings: config.Stack, names: list[str], auto: bool) -> Ports:
+def _ports(settings: config.Stack, names: list[str], auto: bool) -> tuple[Ports, list[programs.Unusable]]:
+    """The ports in use, and the programs that have none."""
     wanted = {name: getattr(settings, f"{name}_port") for name in msgspec.structs.asdict(Ports(0, 0, 0, 0, 0))}
     given: set[int] = set()
-    for name in (part for program in names for part in _NEEDED[program]):
+    without: dict[str, programs.Unusable] = {}
+    for program, name in [(one, part) for one in names for part in _NEEDED[one]]:
         port = wanted[name]
         candidates = range(port, min(port + AUTO_PORTS, 65536)) if auto else range(port, port + 1)
         chosen = next((one for one in candidates if one not in given and free(one)), None)
         if chosen is None:
-            raise PortTaken(
-                f"port {port}, where {name.replace('_', ' ')} should listen, is taken by another program; "
-                f"stop it, set collector.stack.{name}_port, let --auto-port find another, or leave it out with --only"
+            without[program] = programs.Unusable(
+                program,
+                f"port {port}, where {name.replace('_', ' ')} should listen, is taken by another program",
+                f"stop that, set collector.stack.{name}_port, or let --auto-port find another",
             )
+            continue
         wanted[name] = chosen
         given.add(chosen)
-    return Ports(**wanted)
+    return Ports(**wanted), [*without.values()]
 
 
 def _loopback(host: str) -> bool:

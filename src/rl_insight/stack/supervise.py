@@ -18,6 +18,7 @@ import msgspec
 
 from rl_insight.serve import address
 from rl_insight.stack import configs, state
+from rl_insight.stack import plan as plans
 from rl_insight.stack.plan import Plan
 from rl_insight.stack.programs import Program
 
@@ -154,6 +155,7 @@ class Supervisor:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _owned(folder):
             stop_leftovers(self.plan.data_dir)
+            plans.write(folder / "plan.json", self.plan)
             configs.write(self.plan)
             try:
                 return self._supervise(ready)
