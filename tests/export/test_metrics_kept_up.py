@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from exposed import Exposed, exposed
@@ -103,6 +105,44 @@ def test_reading_what_is_new_comes_to_the_same_as_reading_everything(machine: Ma
         )[0]
         assert counted == pytest.approx(stored)
     assert page.value("rl_insight_lines_total", run="run-0") == 2 * (6 * 41 + 1) + 41
+
+
+def test_a_run_that_was_deleted_begins_anew_whoever_goes_on_with_it(machine: Machine) -> None:
+    exporter = Exporter(machine.store)
+    old, other = Producer("old", role="trainer", rank=0), Producer("other", role="trainer", rank=1)
+    for one in (old, other):
+        machine.take(encode(one.hello(), *[one.line("count", "n", value=1) for _ in range(10)]))
+    assert sum(exposed(exporter).series("rl_insight_monitor_n_total").values()) == 20
+    machine.projector.delete_run("run-1")
+    new = Producer("new", role="trainer", rank=0)
+    machine.take(encode(new.hello(), new.line("count", "n", value=1)))
+    assert exposed(exporter).value("rl_insight_monitor_n_total") == 1
+    # One that was there before writes more than it had before.
+    machine.projector.delete_run("run-1")
+    machine.take(encode(old.hello(), *[old.line("count", "n", value=1) for _ in range(50)]))
+    assert exposed(exporter).value("rl_insight_monitor_n_total") == 50
+
+
+def test_a_store_that_fails_in_the_middle_makes_nothing_count_twice(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = Exporter(machine.store)
+    producer = Producer("p", role="trainer", rank=0)
+    asked = Snapshot.rows
+    for turn in range(12):
+        machine.take(encode(producer.hello(), producer.line("count", "n", value=1)))
+        left = [turn]
+
+        def failing(self: Snapshot, *more: Any, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise duckdb.IOException("a disk that is tired")
+            return asked(self, *more)
+
+        with monkeypatch.context() as patch, contextlib.suppress(duckdb.IOException):
+            patch.setattr(Snapshot, "rows", failing)
+            exporter.answer()
+        assert exposed(exporter).value("rl_insight_monitor_n_total") == turn + 1
 
 
 def test_a_restart_of_the_collector_changes_nothing(machine: Machine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 
+import anyio
 import anyio.to_thread
 import duckdb
 from starlette.requests import Request
@@ -31,8 +32,14 @@ async def metrics(request: Request) -> Response:
             headers["Content-Encoding"] = "gzip"
         return Response(body, headers=headers)
 
+    state = request.app.state
+    turn: anyio.Lock | None = getattr(state, "scrape", None)
+    if turn is None:
+        turn = state.scrape = anyio.Lock()
     try:
-        return await anyio.to_thread.run_sync(answer, limiter=request.app.state.readers)
+        # One after the other, so that scrapes which wait for a slow one take no reader from the page.
+        async with turn:
+            return await anyio.to_thread.run_sync(answer, limiter=state.readers)
     except duckdb.Error as error:
         raise Problem(503, f"the store cannot be asked now ({str(error).splitlines()[0]}); it is tried again") from None
 

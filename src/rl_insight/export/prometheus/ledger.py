@@ -80,7 +80,7 @@ class Ledger:
         found = _ask(source, "processes", {"now": self.now, "since": since})
         births = {row[1]: row[-2:] for row in found}  # the place of its mark, and its first moment
         processes = [Process(*row[:-2]) for row in found]
-        self._forget({one.run for one in processes}, processes, births)
+        self._forget(source, processes, births)
         processes = self._with_forgotten(processes)
         late = [one for one in processes if one.proc not in self._known and births[one.proc][0] <= self._newest_mark]
         if late:
@@ -103,13 +103,19 @@ class Ledger:
 
     # -- what is known
 
-    def _forget(self, shown: set[str], processes: list[Process], births: dict[str, Any]) -> None:
+    def _forget(self, source: Rows, processes: list[Process], births: dict[str, Any]) -> None:
         """Drop runs that are not shown any more, and begin anew with those that were deleted meanwhile."""
+        shown, there = {one.run for one in processes}, {one.proc for one in processes}
         dropped = {run for run in self.runs if run not in shown}
         for one in processes:
             known = self._known.get(one.proc)
             if known is not None and (one.lines < known.lines or births[one.proc][1] > known.first_ts):
                 dropped.add(one.run)
+        gone = {one.proc: one.run for one in self.processes if one.proc not in there and one.run in shown}
+        if gone:
+            # Whom retention has taken out has its mark as it was.
+            kept = {proc for (proc,) in _ask(source, "marked", {"procs": list(gone)})}
+            dropped |= {run for proc, run in gone.items() if proc not in kept}
         if dropped:
             for run in dropped:
                 self.runs.pop(run, None)
@@ -160,13 +166,10 @@ class Ledger:
         ((self._segment, self._newest_mark),) = _ask(source, "end")
 
     def _take(self, source: Rows, processes: list[Process], after: dict[str, int], segment: int) -> None:
-        """Add up what is new of these processes."""
+        """Add up what is new of these processes: all of it, or nothing where the store cannot answer."""
         runs = list(dict.fromkeys(one.run for one in processes))
         # A run that is begun may be folded where its rows are. Of one that is known only we know which series it has.
         most = _ALL if any(run in self.runs for run in runs) else self._settings.max_series
-        for run in runs:
-            if run not in self.runs:
-                self.runs[run] = Totals(self._bounds, self._settings.max_series, self._settings.max_metrics)
         known = [self._known.get(one.proc) for one in processes]
         wanted: dict[str, Any] = {
             "procs": [one.proc for one in processes],
@@ -174,38 +177,35 @@ class Ledger:
             "seqs": [one.seq if one else 0 for one in known],
             "segment": segment,
         }
-        own_bounds = {name: list(bounds) for name, bounds in self._settings.buckets.items()}
-        engines = [one.engine for one in processes]
-        points = _by_run(_ask(source, "points", {**wanted, "engines": engines, "after": after["point"], "most": most}))
-        bounded = {
-            "engines": engines,
-            "names": list(own_bounds),
-            "bounds": list(own_bounds.values()),
-            "otherwise": list(self._bounds.of("")),
+        engines = {"engines": [one.engine for one in processes]}
+        bounds = self._bounds
+        asked: dict[str, dict[str, Any]] = {
+            "points": {**engines, "after": after["point"], "most": most},
+            "samples": {
+                **engines,
+                "after": after["point"],
+                "most": most,
+                "names": list(self._settings.buckets),
+                "bounds": [list(given) for given in self._settings.buckets.values()],
+                "otherwise": list(bounds.of("")),
+            },
+            "spans": {
+                "after": after["span"],
+                "most": most,
+                "bounds": list(bounds.spans),
+                "session_bounds": list(bounds.sessions),
+                "phase_bounds": list(bounds.phases),
+            },
+            "facts": {"after": after["fact"]},
+            "tasks": {"after_span": after["span"], "after_fact": after["fact"]},
+            "steps": {"after_point": after["point"], "after_span": after["span"]},
         }
-        samples = _by_run(_ask(source, "samples", {**wanted, **bounded, "after": after["point"], "most": most}))
+        found = {name: _by_run(_ask(source, name, {**wanted, **params})) for name, params in asked.items()}
         for run in runs:
-            totals, counted, observed = self.runs[run], points.get(run, []), samples.get(run, [])
-            totals.meet(counted, observed)
-            totals.add_points(counted)
-            totals.add_samples(observed)
-        bounded = {
-            "bounds": list(self._bounds.spans),
-            "session_bounds": list(self._bounds.sessions),
-            "phase_bounds": list(self._bounds.phases),
-        }
-        for run, rows in _by_run(
-            _ask(source, "spans", {**wanted, **bounded, "after": after["span"], "most": most})
-        ).items():
-            self.runs[run].add_spans(rows)
-        for run, rows in _by_run(_ask(source, "facts", {**wanted, "after": after["fact"]})).items():
-            self.runs[run].add_facts(rows)
-        places = {"after_span": after["span"], "after_fact": after["fact"]}
-        for run, rows in _by_run(_ask(source, "tasks", {**wanted, **places})).items():
-            self.runs[run].add_tasks(rows)
-        places = {"after_point": after["point"], "after_span": after["span"]}
-        for run, rows in _by_run(_ask(source, "steps", {**wanted, **places})).items():
-            self.runs[run].add_steps(rows)
+            totals = self.runs.get(run)
+            if totals is None:
+                totals = self.runs[run] = Totals(bounds, self._settings.max_series, self._settings.max_metrics)
+            totals.add(**{name: rows.get(run, []) for name, rows in found.items()})
 
 
 def _by_run(rows: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:

@@ -71,6 +71,24 @@ class Totals:
         # A counter that holds time still running must not go back when its clock is put right.
         self.state_peaks: dict[tuple[str, str], float] = {}
 
+    def add(
+        self,
+        points: list[tuple[Any, ...]],
+        samples: list[tuple[Any, ...]],
+        spans: list[tuple[Any, ...]],
+        facts: list[tuple[Any, ...]],
+        tasks: list[tuple[Any, ...]],
+        steps: list[tuple[Any, ...]],
+    ) -> None:
+        """Rows of the queries of these names, without the run."""
+        self.meet(points, samples)
+        self.add_points(points)
+        self.add_samples(samples)
+        self.add_spans(spans)
+        self.add_facts(facts)
+        self.add_tasks(tasks)
+        self.add_steps(steps)
+
     def meet(self, points: Iterable[tuple[Any, ...]], samples: Iterable[tuple[Any, ...]]) -> None:
         """Take note of metrics that are new, in the order in which they were first recorded."""
         found = [(row[-1], Recorded(row[3], row[2], row[0])) for row in points if not _is_of_node(row)]
