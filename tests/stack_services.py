@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from prometheus_server import free_port
+import pytest
+
+from prometheus_server import binary, free_port
 
 FAKE = Path(__file__).parent / "stack" / "fake_program.py"
 
@@ -30,6 +34,15 @@ def settings(folder: Path, fakes: Iterable[str] = ("tempo", "grafana"), **collec
     wanted = {"data_dir": str(folder / "data"), "port": free_port(), "stack": stack, **collector}
     path.write_text(json.dumps({"collector": wanted}))  # JSON is YAML
     return path
+
+
+def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Prometheus' own checker; the test is skipped, loudly, where it is not."""
+    beside = Path(binary()).with_name("promtool")
+    tool = str(beside) if beside.is_file() else shutil.which("promtool")
+    if tool is None:
+        pytest.skip("RULES AND CONFIG ARE NOT CHECKED BY PROMTOOL, because it is not here: it comes with Prometheus")
+    return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -1,27 +1,16 @@
 """Alert rules: sound, explained, and each made to fire and to stay silent by Prometheus' own tool."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-from prometheus_server import binary
 from rl_insight.stack.files import ALERTS
 from shown import DASHBOARDS, RULES
+from stack_services import promtool
 
 CASES = Path(__file__).parent / "alerts_test.yaml"
 WANTED = {"NoHeartbeat", "StalledStep", "GrowingQueue", "LostLines", "TrainerWaiting", "CollectorDown"}
-
-
-def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
-    binary()
-    beside = Path(binary()).with_name("promtool")
-    tool = shutil.which("promtool") or (str(beside) if beside.is_file() else None)
-    if tool is None:
-        pytest.skip("ALERT RULES ARE NOT TESTED, because promtool is not here: it comes with Prometheus")
-    return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_every_rule_fires_when_it_should_and_only_then() -> None:

@@ -2,20 +2,18 @@
 
 import configparser
 import json
-import shutil
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from prometheus_server import binary
 from rl_insight.serve import address
 from rl_insight.stack import configs
 from rl_insight.stack.plan import Plan, Ports, read, write
 from rl_insight.stack.programs import Program
+from stack_services import promtool
 
 # From Tempo's documents, "Manifest" and the examples, for the version before and since the ingesters went.
 TEMPO = {
@@ -67,14 +65,7 @@ def test_a_plan_travels_as_a_file(plan: Plan) -> None:
 
 
 def test_prometheus_takes_its_config(plan: Plan) -> None:
-    binary()
-    tool = shutil.which("promtool") or str(Path(binary()).with_name("promtool"))
-    done = subprocess.run(
-        [tool, "check", "config", str(plan.folder / "prometheus" / "prometheus.yaml")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = promtool("check", "config", str(plan.folder / "prometheus" / "prometheus.yaml"))
     assert done.returncode == 0, done.stderr
     assert "1 rule files found" in done.stdout
     told = loaded(plan.folder / "prometheus" / "prometheus.yaml")["alerting"]["alertmanagers"]
