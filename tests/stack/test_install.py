@@ -164,5 +164,6 @@ def test_what_is_missing_is_said_precisely(tmp_path: Path) -> None:
     done = command("stack", "install", HOME=str(tmp_path), PATH=str(tmp_path / "bin"))
     assert done.returncode == 1
     assert f"prometheus is neither in {tmp_path}/.rl-insight/services nor on PATH" in done.stderr
-    assert "tempo_VERSION_linux_amd64.tar.gz" in done.stderr
+    assert programs.archive_of("tempo") in done.stderr
+    assert programs.archive_of("tempo").startswith("tempo_VERSION_")
     assert f"{lonely} is there, but not the folder with conf/defaults.ini" in done.stderr

@@ -182,7 +182,8 @@ def start_in_background(
     from rl_insight.stack import state
     from rl_insight.stack.supervise import READY_SECONDS
 
-    plan.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for made in (plan.data_dir, plan.folder):
+        made.mkdir(parents=True, exist_ok=True, mode=0o700)
     plans.write(plan.folder / "plan.json", plan)
     command = [sys.executable, "-m", "rl_insight.cli", "stack", "start", "--plan", str(plan.folder / "plan.json")]
     command += ["--with-server"] if with_server else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -21,10 +22,11 @@ PURPOSE = {
     "grafana": "shows the dashboards",
 }
 ARCHIVES = {
-    "prometheus": "prometheus-VERSION.linux-amd64.tar.gz from https://prometheus.io/download",
-    "tempo": "tempo_VERSION_linux_amd64.tar.gz from https://github.com/grafana/tempo/releases",
-    "grafana": "grafana-VERSION.linux-amd64.tar.gz from https://grafana.com/grafana/download",
+    "prometheus": "prometheus-VERSION.{system}-{machine}.tar.gz from https://prometheus.io/download",
+    "tempo": "tempo_VERSION_{system}_{machine}.tar.gz from https://github.com/grafana/tempo/releases",
+    "grafana": "grafana-VERSION.{system}-{machine}.tar.gz from https://grafana.com/grafana/download",
 }
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 # Where packages put what Grafana cannot start without.
 _GRAFANA_HOMES = ("/usr/share/grafana", "/usr/local/share/grafana", "/opt/homebrew/share/grafana")
 _VERSION = re.compile(r"\bv?(\d+)\.(\d+)\.(\d+)")
@@ -77,8 +79,14 @@ def find(name: str, services: Path) -> Program | Unusable:
     return Unusable(
         name,
         f"{name} is neither in {services} nor on PATH; it {PURPOSE[name]}",
-        f"get {ARCHIVES[name]}, then: rl-insight stack install --from ARCHIVE --sha256 ITS_CHECKSUM",
+        f"get {archive_of(name)}, then: rl-insight stack install --from ARCHIVE --sha256 ITS_CHECKSUM",
     )
+
+
+def archive_of(name: str) -> str:
+    """The archive for this kind of machine, as its makers call it, and where it is."""
+    machine = platform.machine()
+    return ARCHIVES[name].format(system=platform.system().lower(), machine=_MACHINES.get(machine, machine))
 
 
 def version(program: Program) -> tuple[int, int, int] | None:

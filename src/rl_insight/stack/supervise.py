@@ -152,7 +152,8 @@ class Supervisor:
         False when all of them have failed for good.
         """
         folder = self.plan.folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for made in (self.plan.data_dir, folder):
+            made.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _owned(folder):
             stop_leftovers(self.plan.data_dir)
             plans.write(folder / "plan.json", self.plan)
