@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,22 @@ _LOOK_SECONDS = 2.0
 _SILENCE_SECONDS = 600.0
 
 
-class Told(msgspec.Struct):
-    """What the collector actor is told by the process that starts it, and again by Ray when it is restarted."""
+class Post(msgspec.Struct):
+    """What an actor that outlives its driver for a moment has to know of itself."""
 
     name: str
     namespace: str
     job: str
+    heartbeat: float  # of the processes that send to it
+
+
+class Told(msgspec.Struct):
+    """What the collector actor is told by the process that starts it, and again by Ray when it is restarted."""
+
+    post: Post
     folder: str
     port: int
     detached: bool
-    heartbeat: float
     settings: config.Collector
     environment: dict[str, str] = {}
 
@@ -45,6 +52,33 @@ class Whereabouts(msgspec.Struct):
     actor: str
     port: int
     pid: int = 0
+
+
+class Watch:
+    """Ends an actor once its job is over and whoever sent to it is silent. Ray itself would end it amid that."""
+
+    def __init__(self, post: Post, close: Callable[[], None] = lambda: None) -> None:
+        self.heard = time.monotonic()
+        self.over = False
+        self._post = post
+        self._close = close
+
+    def start(self) -> None:
+        """Begin to watch."""
+        threading.Thread(target=self._run, name="rl-insight-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        while not self.over:
+            time.sleep(_LOOK_SECONDS)
+            silence = time.monotonic() - self.heard
+            # Processes of the job that outlive it are heard from at least once a heartbeat.
+            if silence > self._post.heartbeat + 1 and is_over(self._post.job, silence):
+                self._close()
+                self.over = True
+        with contextlib.suppress(Exception):
+            import ray
+
+            ray.kill(ray.get_actor(self._post.name, namespace=self._post.namespace), no_restart=True)
 
 
 class Collector:
@@ -61,7 +95,6 @@ class Collector:
         self._failure = ""
         self._url = self._token = ""
         self._folder = Path(self._told.folder)
-        self._heard = time.monotonic()
         self._service: Any = None
         from rl_insight.serve.server import Switch
 
@@ -71,15 +104,16 @@ class Collector:
         self._up.wait(_START_SECONDS)
         if self._service is None or self._failure:
             raise RuntimeError(f"the collector could not start: {self._failure or 'it took too long'}")
+        self._watch: Watch = Watch(self._told.post, self._close)
         if not self._told.detached:
-            threading.Thread(target=self._end_with_the_job, name="rl-insight-watch", daemon=True).start()
+            self._watch.start()
 
     async def lines(self, body: bytes) -> dict[str, Any]:
         """Take a batch; the answer is that of `POST /v1/lines`, with its status."""
         from rl_insight.collect import Busy, DiskFull, Stopping
         from rl_insight.schema import BadLine
 
-        self._heard = time.monotonic()
+        self._watch.heard = time.monotonic()
         limit = self._service.max_body_bytes
         if len(body) > limit:
             return {
@@ -139,7 +173,7 @@ class Collector:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._ended = True
+        self._ended = self._watch.over = True
         self._switch.off()
         self._server.join()
 
@@ -174,7 +208,7 @@ class Collector:
         def ready(found: Address, token: str) -> None:
             self._failure = ""
             self._folder, self._url, self._token = folder, found.url, token
-            mine = Whereabouts(self._told.name, found.port, os.getpid())
+            mine = Whereabouts(self._told.post.name, found.port, os.getpid())
             (folder / "actor.json").write_bytes(msgspec.json.encode(mine))
             self._up.set()
 
@@ -188,7 +222,7 @@ class Collector:
     def _folders(self) -> list[Path]:
         """The folder we were in before, the wanted one or, when somebody else works in it, another beside it."""
         wanted = Path(self._told.folder)
-        beside = [wanted.with_name(f"{wanted.name}-{self._told.job}{tail}") for tail in ("", "-2", "-3")]
+        beside = [wanted.with_name(f"{wanted.name}-{self._told.post.job}{tail}") for tail in ("", "-2", "-3")]
         return sorted([wanted, *beside], key=lambda folder: not self._was_here(folder))
 
     def _ports(self, folder: Path) -> list[int]:
@@ -196,20 +230,7 @@ class Collector:
         return [*([_left(folder).port] if self._was_here(folder) else []), self._told.port, 0]
 
     def _was_here(self, folder: Path) -> bool:
-        return _left(folder).actor == self._told.name
-
-    def _end_with_the_job(self) -> None:
-        """Once the job is over and its processes are silent, store everything and go."""
-        while not self._ended:
-            time.sleep(_LOOK_SECONDS)
-            silence = time.monotonic() - self._heard
-            # Processes of the job that outlive it are heard from at least once a heartbeat.
-            if silence > self._told.heartbeat + 1 and is_over(self._told.job, silence):
-                self._close()
-        with contextlib.suppress(Exception):
-            import ray
-
-            ray.kill(ray.get_actor(self._told.name, namespace=self._told.namespace), no_restart=True)
+        return _left(folder).actor == self._told.post.name
 
 
 def actor_in(folder: Path) -> int:
@@ -238,12 +259,15 @@ def is_over(job: str, silence: float) -> bool:
 class Relay:
     """Passes batches on to a server that listens on this node's loopback only."""
 
-    def __init__(self, url: str, token: str, timeout: float) -> None:
+    def __init__(self, url: str, token: str, timeout: float, post: bytes) -> None:
         self._url, self._token, self._timeout = url, token, timeout
         self._sinks = threading.local()
+        self._watch = Watch(msgspec.json.decode(post, type=Post))
+        self._watch.start()
 
     def lines(self, body: bytes) -> dict[str, Any]:
         """Take a batch; the answer is the server's."""
+        self._watch.heard = time.monotonic()
         sink = getattr(self._sinks, "sink", None)
         if sink is None:
             sink = self._sinks.sink = HttpSink(self._url, self._token, timeout=self._timeout)

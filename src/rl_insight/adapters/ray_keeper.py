@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rl_insight.adapters.ray_actors import Collector, Relay, Sampler, Told
+from rl_insight.adapters.ray_actors import Collector, Post, Relay, Sampler, Told
 from rl_insight.config import Config
 from rl_insight.record.recorder import recorder
 from rl_insight.ship import lifecycle
@@ -25,13 +25,10 @@ _GOODBYE_SECONDS = 2.0
 def settings_of_actor(config: Config, here: Place, name: str, folder: str) -> Told:
     """What a collector actor is to be told."""
     return Told(
-        name=name,
-        namespace=config.server.namespace,
-        job=here.job,
+        post=Post(name, config.server.namespace, here.job, config.ship.heartbeat),
         folder=folder,
         port=config.prometheus.metrics_report_port,
         detached=config.ray.detached,
-        heartbeat=config.ship.heartbeat,
         settings=config.collector,
         # Where traces are exported to is often said in the driver's environment alone.
         environment={key: value for key, value in os.environ.items() if key.startswith("OTEL_")},
@@ -65,7 +62,7 @@ class JobKeeper:
             answer = self._collector.where.remote()
             self._note(ray.get(answer, timeout=self._config.ray.start_timeout))
         except ray.exceptions.GetTimeoutError:
-            recorder.warn(f"rl-insight: the collector actor {told.name} is not up yet; lines are kept until it is")
+            recorder.warn(f"rl-insight: the collector actor {told.post.name} is not up yet; lines are kept until it is")
         except Exception as error:
             self._told = None
             recorder.warn(f"rl-insight: no collector actor: {str(error).strip().splitlines()[-1]}")
@@ -151,7 +148,7 @@ class JobKeeper:
 
         assert self._told is not None
         try:
-            ray.get_actor(self._told.name, namespace=self._told.namespace)
+            ray.get_actor(self._told.post.name, namespace=self._told.post.namespace)
         except ValueError:
             self._collector = self._make_collector()
         where = ray.get(self._collector.where.remote(), timeout=_LOOK_SECONDS)
@@ -181,8 +178,8 @@ class JobKeeper:
         return (
             ray.remote(Collector)
             .options(
-                name=self._told.name,
-                namespace=self._told.namespace,
+                name=self._told.post.name,
+                namespace=self._told.post.namespace,
                 get_if_exists=True,
                 # Of the job, and yet not owned by its driver: it ends itself when the last lines are in.
                 lifetime="detached",
@@ -202,18 +199,20 @@ class JobKeeper:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         namespace, name = parse_actor_url(self._notice.relay)
+        post = Post(name, namespace, self._here.job, self._config.ship.heartbeat)
         return (
             ray.remote(Relay)
             .options(
                 name=name,
                 namespace=namespace,
                 get_if_exists=True,
+                lifetime="detached",
                 num_cpus=0,
                 max_restarts=-1,
                 max_concurrency=16,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(self._notice.node, soft=False),
             )
-            .remote(self._notice.url, self._notice.token, self._config.ship.timeout)
+            .remote(self._notice.url, self._notice.token, self._config.ship.timeout, msgspec.json.encode(post))
         )
 
     def _make_sampler(self, node: str) -> Any:
