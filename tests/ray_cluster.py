@@ -40,9 +40,9 @@ def on(node):
 def collector():
     return ray.get_actor("rl_insight_collector_" + insight.status().run, namespace="rl_insight_monitor")
 
-def query(sql):
+def query(sql, actor=None):
     import urllib.request
-    url = ray.get(collector().where.remote())["url"]
+    url = ray.get((actor or collector()).where.remote())["url"]
     with urllib.request.urlopen(url + "/api/v1/query", json.dumps({"sql": sql}).encode()) as answer:
         return json.load(answer)["rows"]
 

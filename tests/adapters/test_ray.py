@@ -10,7 +10,7 @@ import pytest
 
 from harness import running_server
 from ray_cluster import Job, RayCluster, finish, tell, wait_for
-from recorded import wait_until
+from recorded import lines_in, wait_until
 from rl_insight.read.verify import verify
 
 
@@ -178,6 +178,9 @@ with insight.trace_span("step") as step:
     ]
 said.append(ray.get(by_hand.remote(7)))
 print(json.dumps({"run": insight.status().run, "said": said}))
+insight.metric_gauge("before the shutdown", 1)
+ray.shutdown()
+insight.metric_gauge("after the shutdown", 1)
 """
 
 EARLY = """
@@ -217,6 +220,11 @@ def test_two_jobs_at_once_have_a_run_and_a_collector_each(cluster: RayCluster) -
     assert early.said == {"run": early.said["run"], "joined": early.said["run"], "first": [True, True, ""]}
     assert early.rows("SELECT DISTINCT run, project FROM process") == [(early.said["run"], "code")]
     assert early.rows("SELECT name, value FROM point WHERE name = 'early'") == [("early", 1.0)]
+    # ray.shutdown() delivers first; what comes after it is in files.
+    assert traced.rows("SELECT name FROM point WHERE name LIKE '%shutdown'") == [("before the shutdown",)]
+    assert traced.rows("SELECT state FROM process WHERE aliases ->> 'ray_leads' = 'yes'") == [("finished",)]
+    after = lines_in(cluster.home / ".rl-insight" / "runs" / traced.said["run"])
+    assert [line["name"] for line in after if line["kind"] == "gauge"] == ["after the shutdown"]
     # Traces cross calls, and calls to what knows nothing of traces are as they were.
     assert traced.said["said"] == [1, 6, [0, 1], {"a": 1}, 4, 5, 6, 7]
     with traced.stored() as store:
@@ -232,6 +240,24 @@ def test_two_jobs_at_once_have_a_run_and_a_collector_each(cluster: RayCluster) -
         assert by_name[name][1:] == (step, trace), name
     assert by_name["nested"][1:] == (by_name["score"][0], trace)
     assert {parent for name, _, parent, _ in spans if name == "by_hand"} == {step, None}
+
+
+def test_a_detached_collector_is_there_for_the_next_job(cluster: RayCluster) -> None:
+    code = """
+    ray.init(address=os.environ["CLUSTER"], log_to_driver=False)
+    insight.init(project=sys.argv[1], config={"ray": {"detached": True, "samplers": False}, "ship": {"heartbeat": 1}})
+    insight.metric_gauge("loss", 0.5)
+    assert insight.flush(30)
+    shared = ray.get_actor("rl_insight_collector", namespace="rl_insight_monitor")
+    ray.get(shared.settle.remote())
+    found = query("SELECT DISTINCT project FROM process ORDER BY project", shared)
+    if sys.argv[1] == "second":
+        insight.close()
+        ray.kill(shared)
+    print(json.dumps(found))
+    """
+    assert cluster.drive(code, "first").said == [["first"]]
+    assert cluster.drive(code, "second").said == [["first"], ["second"]]
 
 
 EXAMPLE = """
