@@ -37,12 +37,13 @@ test("of a lane in focus its own arrows are drawn, and those of its process wher
 });
 
 test("many are drawn only when asked for, or when a lane is picked", () => {
-  const answer = (total: number) => ({ total }) as Flows;
-  expect(drawn(answer(CALM), "auto", false)).toBe(true);
-  expect(drawn(answer(CALM + 1), "auto", false)).toBe(false);
-  expect(drawn(answer(CALM + 1), "auto", true)).toBe(true);
-  expect(drawn(answer(CALM + 1), modeOf("all"), false)).toBe(true);
-  expect(drawn(answer(1), modeOf("0"), true)).toBe(false);
+  const answer = (total: number) => ({ total, kinds: [{ stem: "a", n: 3 }, { stem: "b", n: total - 3 }] }) as Flows;
+  expect(drawn(answer(CALM), "auto", false, null)).toBe(true);
+  expect(drawn(answer(CALM + 1), "auto", false, null)).toBe(false);
+  expect(drawn(answer(CALM + 1), "auto", true, null)).toBe(true);
+  expect(drawn(answer(CALM + 1), modeOf("all"), false, null)).toBe(true);
+  expect(drawn(answer(CALM + 1), "auto", false, "a")).toBe(true);
+  expect(drawn(answer(1), modeOf("0"), true, null)).toBe(false);
 });
 
 test("the pointer finds an arrow along its curve, and a stub where nothing arrived", () => {

@@ -83,9 +83,11 @@ export function arrowsOf(flows: readonly Delivery[], rows: ReturnType<typeof row
   return own.length ? own : made;
 }
 
-/** What is drawn: all where they are few or asked for, none where they would be a tangle. */
-export function drawn(answer: Flows | undefined, mode: FlowMode, focused: boolean): boolean {
-  return answer !== undefined && mode !== "off" && (mode === "all" || focused || answer.total <= CALM);
+/** Whether they are drawn: where they are few or asked for, not where they would be a tangle. `only` is a kind looked at alone. */
+export function drawn(answer: Flows | undefined, mode: FlowMode, focused: boolean, only: string | null): boolean {
+  if (answer === undefined || mode === "off") return false;
+  const many = only === null ? answer.total : answer.kinds.filter((kind) => kind.stem === only).reduce((sum, kind) => sum + kind.n, 0);
+  return mode === "all" || focused || many <= CALM;
 }
 
 export type Point = [x: number, y: number];
