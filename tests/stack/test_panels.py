@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from harness import Server, clean_environment, encode, process_line, running_server, wait_until
-from prometheus_server import Prometheus, binary, free_port
+from prometheus_server import Prometheus, binary, free_port, running_prometheus
 from rl_insight import config
 from rl_insight.export.metric_names import CATALOGUE
 from rl_insight.stack import plan as plans
@@ -53,7 +54,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         # Nobody listens there: what is to be exported waits, and is counted.
         "otlp_export": [{"endpoint": f"http://127.0.0.1:{free_port()}", "name": "nowhere"}],
         "prometheus": {"max_series": 50},
-        "stack": {"prometheus_port": free_port(), "scrape_interval": 2, "services_dir": str(folder)},
+        "stack": {"prometheus_port": free_port(), "scrape_interval": 3, "services_dir": str(folder)},
     }
     with running_server(folder / "data", settings=settings) as server, _engine() as engine:
         server.token = TOKEN
@@ -103,14 +104,16 @@ def _engine() -> Iterator[str]:
 @contextmanager
 def _demo(server: Server) -> Iterator[None]:
     """The demo's training run, small, for as long as it is looked at."""
-    run = [sys.executable, "-m", "rl_insight.demo", "--steps", "100000", "--workers", "2", "--batch", "2"]
+    sizes = {"steps": 100000, "workers": 1, "group": 4, "batch": 2, "speed": 1}
+    run = [sys.executable, "-m", "rl_insight.demo", "--with-parent"]
+    run += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
     environment = clean_environment(
         RL_INSIGHT_SERVER_URL=f"http://127.0.0.1:{server.port}", RL_INSIGHT_TOKEN=TOKEN, RL_INSIGHT_QUIET="1"
     )
     said = (server.data_dir.parent / "demo.log").open("wb")
     with (
         said,
-        subprocess.Popen([*run, "--speed", "2", "--with-parent"], env=environment, stdout=said, stderr=said) as it,
+        subprocess.Popen(run, env=environment, stdout=said, stderr=said) as it,
     ):
         try:
             yield
@@ -185,6 +188,23 @@ def test_every_panel_and_every_variable_has_something_to_show(scene: Scene) -> N
     assert not empty, "\n".join(f"{query.where}: {query.text}" for query in empty)
 
 
+def test_engines_show_as_well_when_only_the_collector_reads_them(scene: Scene, tmp_path: Path) -> None:
+    job = {
+        "job_name": "rl-insight",
+        "scrape_interval": "3s",
+        "scrape_timeout": "3s",
+        "authorization": {"credentials": TOKEN},
+        "static_configs": [{"targets": [f"127.0.0.1:{scene.server.port}"]}],
+    }
+    with running_prometheus(tmp_path / "prometheus", {"scrape_configs": [job]}) as prometheus:
+        asked = [query for query in promql() if query.where.startswith("engines.json")]
+        empty = _wait_for_all(prometheus, asked)
+        assert not empty, "\n".join(f"{query.where}: {query.text}" for query in empty)
+        # It is told of once for each run that is live, and counts once.
+        engines = next(query for query in asked if query.where == "engines.json: Engines A")
+        assert prometheus.query(filled(engines.text))[0]["value"][1] == "1"
+
+
 def test_every_alert_can_be_asked_and_finds_what_it_looks_at(scene: Scene) -> None:
     for query in alerts():
         scene.prometheus.query(query.text)  # an error of PromQL fails here
@@ -195,8 +215,11 @@ def test_every_alert_can_be_asked_and_finds_what_it_looks_at(scene: Scene) -> No
     fires = [query for query in promql() if "ALERTS" in query.text]
     assert fires
     for query in fires:
-        found = scene.prometheus.wait_query(filled(query.text))
-        assert any(one["metric"]["alertname"] == "RLInsightLostLines" for one in found)
+        wait_until(
+            lambda query=query: any(
+                one["metric"]["alertname"] == "RLInsightLostLines" for one in scene.prometheus.query(filled(query.text))
+            )
+        )
 
 
 def _series_of(variable: str) -> str:
