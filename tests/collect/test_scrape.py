@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 from recorded import decoded
 from rl_insight.collect import Accepted, Busy
 from rl_insight.collect.engine import Recording, Run, Series
-from rl_insight.collect.exposition import BadBody, Sample, samples
+from rl_insight.collect.exposition import BadBody, Reader, Sample, samples
 from rl_insight.collect.targets import BadTarget, Registration, Target, Targets, checked
 
 ENGINE = Target("10.0.0.5:8000", "vllm", {"replica": "0"})
@@ -67,6 +68,36 @@ def test_whatever_a_target_answers_is_read_or_refused(body: bytes) -> None:
         assert all(one.value - one.value == 0 for one in samples(body, "text/plain"))
     with contextlib.suppress(BadBody):
         assert all(one.value - one.value == 0 for one in samples(body, "application/openmetrics-text"))
+
+
+NAMES = st.sampled_from(["a", "b:c", "d_total", "e_bucket", "python_x"])
+VALUES = st.sampled_from(["1", "2.5", "NaN", "+Inf", "-3e2"])
+TEXTS = st.sampled_from(["x", 'sp ace} 7"', "new\nline", "back\\slash", ""])
+LINES = st.tuples(NAMES, st.dictionaries(st.sampled_from(["k", "le"]), TEXTS, max_size=2), VALUES, st.booleans())
+
+
+@given(st.lists(st.lists(LINES, min_size=1, max_size=6), min_size=1, max_size=6))
+def test_reading_a_target_again_finds_what_reading_it_for_the_first_time_would(reads: list[list[Any]]) -> None:
+    reader = Reader(drop=["python_"])
+    for lines in reads:
+        body = "# TYPE d_total counter\n"
+        for name, labels, value, stamped in sorted(lines, key=lambda line: line[0]):
+            said = ",".join(f"{key}={_quoted(text)}" for key, text in labels.items())
+            body += f"{name}{{{said}}} {value}{' 1700000000000' if stamped else ''}\n"
+        for _ in range(2):
+            assert reader.read(body.encode()) == list(samples(body.encode(), drop=["python_"]))
+
+
+def test_an_empty_answer_is_none_however_often_the_target_was_read() -> None:
+    reader = Reader()
+    for _ in range(2):
+        assert reader.read(b"a 1\n") == [Sample("gauge", "a", {}, 1.0)]
+    with pytest.raises(BadBody, match="empty"):
+        reader.read(b"")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') + '"'
 
 
 def test_a_counter_counts_from_the_first_read_on_and_from_zero_after_a_restart() -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from rl_insight import config
 from rl_insight.collect.engine import Orphan, Recording, Run, Series, Submit, finished
-from rl_insight.collect.exposition import BadBody, Sample, samples
+from rl_insight.collect.exposition import BadBody, Reader, Sample
 from rl_insight.collect.fetch import Fetch, FetchFailed
 from rl_insight.collect.targets import Target, Targets
 
@@ -61,6 +61,7 @@ class _Known:
         self.target = target
         self.state = State()
         self.series = Series(target, settings.max_series)
+        self.reader = Reader(drop=settings.drop, buckets=settings.buckets)
         self.due = 0.0
         self.patience = 1
         self.answered = time.monotonic()
@@ -224,9 +225,7 @@ class Scraper:
         began, started = time.time_ns(), time.monotonic()
         read = _Read(known, began, 0.0, None, None)
         try:
-            body, content_type = fetch.read()
-            settings = self.settings
-            read.samples = list(samples(body, content_type, drop=settings.drop, buckets=settings.buckets))
+            read.samples = known.reader.read(*fetch.read())
         except FetchFailed as failed:
             read.error = str(failed)
         except BadBody as bad:
