@@ -18,6 +18,8 @@ const about = (await json("runs")).runs.find((one) => one.run === run);
 const sessions = (await json(`runs/${run}/sessions?limit=200&sort=-turns`)).sessions;
 const session = (sessions.find((one) => one.turns > 1 && one.end) ?? sessions[0]).session;
 const middle = about.first + (about.last - about.first) * 0.6;
+const { flows } = await json(`runs/${run}/flows?from=${middle}&to=${middle + 4000}`);
+const sync = flows.find((one) => one.stem === "weights.version")?.sent ?? middle;
 const close = `from=${middle}&to=${middle + 2500}`;
 const part = `sel=${middle + 700}-${middle + 1500}`;
 
@@ -26,6 +28,7 @@ const VIEWS = {
   compare: `#/runs?compare=${run},${other}`,
   overview: `#/overview?run=${run}`,
   timeline: `#/timeline?run=${run}&closed=controller,reward`,
+  "timeline-flows": `#/timeline?run=${run}&closed=controller,reward&spans=0&from=${sync - 300}&to=${sync + 500}&flow=weights.version&flows=all`,
   "timeline-selection": `#/timeline?run=${run}&${close}&${part}&closed=controller`,
   rollouts: `#/rollouts?run=${run}`,
   session: `#/session?run=${run}&session=${encodeURIComponent(session)}`,
@@ -45,8 +48,8 @@ for (const [width, height, theme] of [[1280, 800, "dark"], [1920, 1080, "light"]
     await page.goto(`${base}/${hash}`);
     await page.waitForSelector("#view h1");
     await page.waitForFunction(() => !document.querySelector('[data-empty="waiting"]'));
-    // Charts draw a frame after their data is there.
-    await page.waitForTimeout(900);
+    // Charts draw a frame after their data is there; a window that has just changed shows that of the one before until then.
+    await page.waitForTimeout(1800);
     await page.screenshot({ path: `${out}/${name}-${theme}.png` });
   }
   if (trouble.length) {
