@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from exposed import OPENMETRICS, Exposed, parsed, scrape
 from harness import Server, command, encode, process_line, running_server
 from prometheus_server import running_prometheus
+from rl_insight import config
+from rl_insight.serve.service import FolderService
 
 TOKEN = "not-a-secret-1"
+DOCS = Path(__file__).parent.parent.parent / "docs" / "prometheus.md"
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +51,14 @@ def test_the_token_opens_it_as_it_does_everything(server: Server) -> None:
     assert page(server).value("mine_n_gauge", run="here") == 1
 
 
-def test_a_prometheus_reads_the_token_from_the_data_folder(server: Server, tmp_path: Path) -> None:
-    job = {
-        "job_name": "rl_insight",
-        "authorization": {"credentials_file": str(server.data_dir / "token")},
-        "static_configs": [{"targets": [f"127.0.0.1:{server.port}"]}],
-    }
-    with running_prometheus(tmp_path, {"scrape_configs": [job]}) as prometheus:
+def test_a_prometheus_set_up_as_the_docs_say_reads_the_token_from_the_data_folder(
+    server: Server, tmp_path: Path
+) -> None:
+    plain, guarded = re.findall(r"```yaml\n(scrape_configs:.*?)```", DOCS.read_text(), re.DOTALL)
+    assert yaml.safe_load(plain)["scrape_configs"][0]["static_configs"] == [{"targets": ["127.0.0.1:18080"]}]
+    guarded = guarded.replace("/data/rl-insight/token", str(server.data_dir / "token"))
+    guarded = guarded.replace("head-node:18080", f"127.0.0.1:{server.port}").replace("5s", "200ms")
+    with running_prometheus(tmp_path, yaml.safe_load(guarded)) as prometheus:
         (found,) = prometheus.wait_query("rl_insight_run_info")
         assert found["metric"]["run"] == "here"
         (accepted,) = prometheus.query("rl_insight_collector_accepted_lines_total")
@@ -80,13 +86,25 @@ def test_what_is_folded_or_renamed_is_told_by_health(server: Server) -> None:
     }
 
 
+def test_files_that_are_shown_have_metrics_too(tmp_path: Path) -> None:
+    folder, now = tmp_path / "lines", time.time_ns()
+    folder.mkdir()
+    point = {"kind": "count", "name": "n", "proc": "p", "seq": 2, "ts": now, "value": 3}
+    (folder / "lines-p.jsonl").write_bytes(encode(process_line("p", run="files", ts=now), point))
+    service = FolderService.open(folder, tmp_path / "data")
+    try:
+        service.files.catch_up()
+        answer = service.metrics.answer()
+        assert parsed(answer.body, answer.content_type).value("rl_insight_monitor_n_total", run="files") == 3
+    finally:
+        service.close()
+
+
 def test_a_bad_setting_stops_the_server_with_what_to_write_instead(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("collector: {prometheus: {buckets: {step_ms: [2, 1]}}}")
     failed = command("server", "start", "--data-dir", str(tmp_path / "data"), "--port", "0", "--config", str(path))
     assert failed.returncode != 0
     assert "collector.prometheus.buckets.step_ms: give finite upper bounds in rising order" in failed.stderr
-    path.write_text("collector: {prometheus: {namespace: 'a-b'}}")
-    failed = command("server", "start", "--data-dir", str(tmp_path / "data"), "--port", "0", "--config", str(path))
-    assert failed.returncode != 0
-    assert "setting collector.prometheus.namespace" in failed.stderr
+    with pytest.raises(config.ConfigError, match=r"setting collector\.prometheus\.namespace"):
+        config.load({"collector": {"prometheus": {"namespace": "a-b"}}}, {})
