@@ -264,3 +264,18 @@ def test_what_came_by_otlp_can_be_left_out(tmp_path: Path, sink: Sink) -> None:
         take(service, batch("p", 1, 3) + batch("otlp-x", 1, 3))
         wait_exported(service)
         assert exported(service).sent == 3
+
+
+def test_a_destination_that_never_answers_does_not_hold_up_the_end(tmp_path: Path, sink: Sink) -> None:
+    answered = threading.Event()
+
+    def hang(taken: Any) -> Reply | None:
+        answered.wait(120)
+        return None
+
+    sink.behaviour = hang
+    with collecting(tmp_path / "data", {"endpoint": sink.url, "timeout": 120}) as service:
+        take(service, batch("p", 1, 10))
+        wait_until(lambda: sink.requests)
+    assert not answered.is_set()
+    answered.set()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import zstandard
 from google.rpc.status_pb2 import Status
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -319,10 +320,11 @@ def test_a_bad_record_is_left_out_and_counted_and_the_rest_is_kept(server: Serve
     assert set(spans(server, "otel-mixed")) == {"good", "fine"}
 
 
-def test_a_request_sent_again_is_stored_once(server: Server) -> None:
+def test_a_request_sent_again_is_stored_once_however_it_is_packed(server: Server) -> None:
     body = request_of("again", "one", "two").SerializeToString()
-    for _ in range(3):
-        assert post(server, "traces", body).status == 200
+    assert post(server, "traces", body).status == 200
+    assert post(server, "traces", gzip.compress(body), Content_Encoding="gzip").status == 200
+    assert post(server, "traces", zstandard.compress(body), Content_Encoding="zstd").status == 200
     server.wait_stored()
     assert server.query("SELECT count(*) FROM span WHERE run = 'otel-again'") == [[2]]
 

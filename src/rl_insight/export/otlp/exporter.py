@@ -30,6 +30,8 @@ CHUNK_BYTES = 2**20
 INTERVAL = 0.5
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 60.0
+# How long an answer is waited for when the collector stops.
+GRACE = 2.0
 # A request stays below what receivers commonly take, 4 MiB being the smallest limit around.
 REQUEST_BYTES = 3 * 2**20
 
@@ -98,11 +100,21 @@ class Exporter:
         """Export from now on."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop after the request that is under way. What is left is sent after the next start."""
+    def ask_to_stop(self) -> None:
+        """Stop after the request that is under way."""
         self._stop.set()
+
+    def stop(self) -> None:
+        """Stop, and wait until it has. What is left is sent after the next start.
+
+        A destination that does not answer is not waited for; what it was sent is then sent again.
+        """
+        self.ask_to_stop()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(GRACE)
+            if self._thread.is_alive():
+                self._post.abort()
+                self._thread.join(GRACE)
         self._post.close()
 
     def position(self) -> Position:
@@ -159,7 +171,10 @@ class Exporter:
                 return
             if not marks.put(self.source, chunk.end.segment, chunk.end.offset, generation):
                 return
-            self._reached(self.source, chunk.end)
+            try:
+                self._reached(self.source, chunk.end)
+            except Exception as error:  # the bookmark is what counts; the store may be busy being made anew
+                logger.debug("otlp: %s could not be noted in the store: %s", self.source, error)
         self._caught_up = time.monotonic()
 
     def _interrupted(self) -> bool:
@@ -287,13 +302,14 @@ class Exporters:
         self.all = list(all_of_them)
 
     def start(self) -> None:
+        """Export from now on."""
         for one in self.all:
             one.start()
 
     def stop(self) -> None:
         """Ask all to stop, then wait for each."""
         for one in self.all:
-            one._stop.set()
+            one.ask_to_stop()
         for one in self.all:
             one.stop()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import gzip
 import http.client
+import socket
 import time
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -69,6 +71,13 @@ class Post:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             return Answer(0, message=f"{self._destination.shown()} is not reachable: {error or type(error).__name__}")
+
+    def abort(self) -> None:
+        """Cut the connections under whoever waits for an answer on them."""
+        for connection in list(self._connections.values()):
+            if connection.sock is not None:
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close all connections; the next request opens another."""
