@@ -256,6 +256,22 @@ def test_a_run_tells_of_itself(machine: Machine) -> None:
             assert own is None or {*sample.labels} - {"le"} == {*own.labels}, sample
 
 
+def test_what_is_called_other_is_not_shown_twice(machine: Machine) -> None:
+    lines = Lines("p", role="other", rank=None)
+    for number in range(60):
+        lines.add("lost", "lines", count=1 + number, reason="other" if number == 59 else f"reason {number}")
+        lines.add("count", "n", number, value=1, labels={"id": "other" if number == 0 else str(number)})
+        lines.span("other" if number == 0 else f"span {number}", number, number + 1, part="state")
+        lines.add("fact", "queue.x.put", tags={"queue": "other" if number == 0 else f"queue {number}"})
+    machine.take(lines.new())
+    page = exposed(Exporter(machine.store, config.Exposition(max_series=5)))
+    assert sum(page.series("rl_insight_lost_lines_total").values()) == sum(range(1, 61))
+    assert sum(page.series("rl_insight_monitor_n_total").values()) == 60
+    assert sum(page.series("rl_insight_lane_state_seconds_total").values()) == 60
+    assert sum(page.series("rl_insight_span_seconds_count").values()) == 60
+    assert sum(page.series("rl_insight_queue_depth").values()) == 60
+
+
 def test_time_in_a_state_goes_on_while_it_lasts_and_never_back(machine: Machine) -> None:
     exporter = Exporter(machine.store)
     lines = Lines("p", role="trainer")

@@ -15,6 +15,7 @@ from rl_insight.export.prometheus.totals import Totals
 from rl_insight.export.prometheus.training import Training
 
 K = TypeVar("K", bound=Hashable)
+_MOST_REASONS = 50
 
 
 def tell_runs(page: Page, ledger: Ledger, who: Mapping[str, Who], training: Training) -> None:
@@ -67,7 +68,11 @@ def _tell_losses(page: Page, labels: tuple[str, ...], ledger: Ledger, procs: set
             else:
                 lost[loss.reason] = lost.get(loss.reason, 0) + loss.lines
     page.own("rl_insight_hole_lines", labels, missing)
-    for reason, lines in lost.items():
+    most = sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    shown = dict(most[:_MOST_REASONS])
+    if most[_MOST_REASONS:]:
+        shown[OTHER] = shown.get(OTHER, 0) + sum(lines for _, lines in most[_MOST_REASONS:])
+    for reason, lines in shown.items():
         page.own("rl_insight_lost_lines_total", (*labels, reason), lines)
 
 
@@ -128,7 +133,7 @@ def _tell_states(
         spent[labels] = spent.get(labels, 0.0) + seconds
     if totals.states.other is not None:
         labels = (*other, OTHER)
-        spent[labels] = totals.states.other.value / 1e9
+        spent[labels] = spent.get(labels, 0.0) + totals.states.other.value / 1e9
     for labels, seconds in spent.items():
         page.own("rl_insight_lane_state_seconds_total", labels, seconds)
 

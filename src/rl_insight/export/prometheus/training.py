@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _TRAINS = re.compile("^(train|learn|optim)", re.IGNORECASE)
 # What is asked of the whole run is asked no oftener than this times as long as it took.
 _REST = 20
+_PAUSE_SECONDS = 60.0
 
 
 class Progress(msgspec.Struct):
@@ -86,6 +87,7 @@ class Training:
 
     def _look(self, source: Rows, ledger: Ledger, run: str, processes: list[Process], over: list[int]) -> None:
         started = time.monotonic()
+        pause = 0.0
         try:
             this = about(source, run, ledger.now)
             known = self._trainers.get(run)
@@ -94,9 +96,9 @@ class Training:
             found = between(source, this, known[1], min(over), max(over))
         except (duckdb.Error, LookupError) as error:
             logger.warning("metrics: step %s of %s could not be looked at: %s", max(over), run, error)
-            found = []
+            found, pause = [], _PAUSE_SECONDS
         ended = time.monotonic()
-        self._not_before[run] = ended + _REST * (ended - started)
+        self._not_before[run] = ended + max(pause, _REST * (ended - started))
         closed = [one for one in found if not one.open]
         if closed:
             one = closed[-1]
