@@ -135,15 +135,25 @@ def test_a_process_is_said_to_be_there_while_it_sends_and_to_have_ended_when_it_
     assert again[0]["proc"] == lines(collector)[0]["proc"]
 
 
-def test_an_engine_is_in_the_run_that_is_recorded_at_the_moment(collector: Collector, receive: Open) -> None:
+def test_an_engine_is_in_the_run_that_is_recorded_at_the_moment(
+    collector: Collector, receive: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "_TICK", 0.02)
+    monkeypatch.setattr(receiver, "HEARTBEAT", 0.2)
     live: list[Live] = []
     taker = receive(live=lambda: live[-1] if live else None)
     for name in ("before", "first", "second"):
         taker.submit("traces", spans("engine", name)).result(30)
         live.append(Live(f"run-{name}", "math", "grpo"))
-    runs = {line["proc"]: line for line in lines(collector) if line["kind"] == "process"}
+    first = [line for line in lines(collector) if line["kind"] == "process"]
+    runs = {line["proc"]: line for line in reversed(first)}
+    runs = dict(reversed(runs.items()))
     assert [line["run"] for line in runs.values()] == ["otel-engine", "run-before", "run-first"]
     assert [line.get("project") for line in runs.values()] == [None, "math", "math"]
+    # It has left the runs that are over; the one that it was in before there was any goes on until it is silent.
+    wait_until(lambda: sum(line.get("state") == "finished" for line in lines(collector)) == 2)
+    ended = {line["run"] for line in lines(collector) if line.get("state") == "finished"}
+    assert ended == {"run-before", "run-first"}
 
 
 def test_nothing_is_lost_or_doubled_when_the_log_refuses_for_a_while(

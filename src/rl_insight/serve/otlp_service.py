@@ -20,6 +20,7 @@ from rl_insight.store.processes import Counted, counted_since, live_runs, note_p
 # How long the sole live run is believed to be it, and how long is waited for the store to have come as far as the log
 # was when the collector began.
 _BELIEVED = 1.0
+_LATE = 60.0
 _PATIENCE = 10.0
 
 
@@ -79,16 +80,19 @@ def _caught_up(projector: Projector, place: Position) -> bool:
 
 
 class _LiveRun:
-    """The run that is being recorded, if it is the only one."""
+    """The run that is being recorded, if it is the only one. It counts for a minute more: exporters flush late."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._asked = 0.0
+        self._asked = self._until = 0.0
         self._found: Live | None = None
 
     def __call__(self) -> Live | None:
         if time.monotonic() - self._asked > _BELIEVED:
             runs = live_runs(self._store, time.time_ns(), PREFIX)
-            self._found = Live(*runs[0]) if len(runs) == 1 else None
             self._asked = time.monotonic()
+            if len(runs) == 1:
+                self._found, self._until = Live(*runs[0]), self._asked + _LATE
+            elif runs or self._asked > self._until:
+                self._found = None
         return self._found

@@ -346,7 +346,7 @@ class Receiver:
                 if not sender.ours and sender.process.state == "finished" and sender.heard + 2 * QUIET < now:
                     self._senders.known.drop(proc)
                 continue
-            quiet = sender.heard + QUIET <= now
+            quiet = sender.heard + QUIET <= now or self._senders.left(sender)
             state: Any = "finished" if quiet else "running"
             process = msgspec.structs.replace(sender.process, ts=time.time_ns(), state=state)
             self._senders.known.put(proc, msgspec.structs.replace(sender, process=process, beat=now, told=not quiet))

@@ -91,6 +91,13 @@ class Senders:
         self.known.put(process.proc, sender)
         return sender
 
+    def left(self, sender: Sender) -> bool:
+        """Whether a sender is in a run only because it was being recorded, and it is no longer."""
+        if not (sender.process.attrs or {}).get("otlp", {}).get("joined"):
+            return False
+        live = self._live()
+        return live is None or live.run != sender.process.run
+
     def note(self, sender: Sender, name: str, description: str, unit: str) -> Sender:
         """Remember what a metric means."""
         attrs = sender.process.attrs or {}
@@ -139,10 +146,12 @@ class Senders:
         proc = PREFIX + _digest(f"{run}\n{resource_key(resource)}")
         role = self._first(resource, "role") or service
         via = resource.get(names.VIA)
-        attrs: dict[str, Any] = {
-            "otlp": {"resource": resource_key(resource), **({"via": via} if isinstance(via, list) else {})},
-            names.RESOURCE_ATTRS: self._cleaner.attrs(resource) or {},
-        }
+        about: dict[str, Any] = {"resource": resource_key(resource)}
+        if isinstance(via, list):
+            about["via"] = via
+        if live:
+            about["joined"] = True
+        attrs: dict[str, Any] = {"otlp": about, names.RESOURCE_ATTRS: self._cleaner.attrs(resource) or {}}
         sdk = self._text(resource, "telemetry.sdk.version")
         versions = {
             key: said
