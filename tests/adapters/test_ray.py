@@ -90,7 +90,7 @@ def test_a_collector_killed_five_times_gets_every_line_once(cluster: RayCluster)
             return done, insight.status().lost
 
     producers = [Producer.options(scheduling_strategy=on(node)).remote() for node in nodes()]
-    pids = set()
+    pids, places = set(), set()
     for part in range(10):
         recorded = [producer.record.remote(part * 10_000, 10_000) for producer in producers]
         if part % 2:
@@ -100,16 +100,18 @@ def test_a_collector_killed_five_times_gets_every_line_once(cluster: RayCluster)
                 except Exception:
                     return None
             wait(up)
-            pid = up()["pid"]
+            pid, place = up()["pid"], up()["node"]
             pids.add(pid)
+            places.add(place)
             if part % 4 == 1:
                 os.kill(pid, signal.SIGKILL)
             else:
                 ray.kill(collector(), no_restart=False)
         ray.get(recorded)
-    print(json.dumps({"done": ray.get([producer.finish.remote() for producer in producers]), "killed": len(pids)}))
+    done = ray.get([producer.finish.remote() for producer in producers])
+    print(json.dumps({"done": done, "killed": len(pids), "places": len(places)}))
     """)
-    assert job.said == {"done": [[True, 0]] * 3, "killed": 5}
+    assert job.said == {"done": [[True, 0]] * 3, "killed": 5, "places": 1}
     with job.stored() as store:
         values = "FROM point WHERE name = 'value'"
         counts = store.rows(
@@ -330,6 +332,29 @@ print(json.dumps({"points": points, "spans": spans, "metrics": metrics()}))
         wait_until(lambda: receiver.query("SELECT count(*) FROM span WHERE name = 'rollout'") == [[1]], "the trace")
 
 
+LED_BY_A_WORKER = """
+ray.init(address=os.environ["CLUSTER"], log_to_driver=False)
+
+@ray.remote(num_cpus=0)
+class Trainer:
+    def lead(self):
+        insight.init(project="code", config={"ship": {"heartbeat": 1}, "ray": {"samplers": False}})
+        return insight.flush(30)
+
+trainer = Trainer.options(scheduling_strategy=on(sys.argv[1])).remote()
+assert ray.get(trainer.lead.remote())
+insight.init()
+before = ray.get(collector().where.remote())["node"]
+print("remove", flush=True)
+sys.stdin.readline()
+insight.metric_gauge("after", 1.0)
+assert insight.flush(60)
+ray.get(collector().settle.remote())
+after = ray.get(collector().where.remote())["node"]
+print(json.dumps([before, after, query("SELECT value FROM point WHERE name = 'after'")]))
+"""
+
+
 def test_nodes_come_and_go_and_a_killed_driver_leaves_everything_stored(cluster: RayCluster) -> None:
     driver = cluster.start_driver("""
     begin()
@@ -360,9 +385,16 @@ def test_nodes_come_and_go_and_a_killed_driver_leaves_everything_stored(cluster:
     wait_for(driver, "began")
     node = cluster.add_node()
     tell(driver, node)
-    wait_for(driver, "remove")
+    led = cluster.start_driver(LED_BY_A_WORKER, node)
+    for one in (driver, led):
+        wait_for(one, "remove")
     cluster.remove_node(node)
-    tell(driver, "removed")
+    for one in (driver, led):
+        tell(one, "removed")
+    # A collector that is lost with its node is started again by those who miss it.
+    before, after, stored = finish(led).said
+    assert (before, stored) == (node, [[1.0]])
+    assert after != node
     wait_for(driver, "kill me")
     driver.kill()
     job = Job(*driver.communicate())

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from rl_insight.adapters.ray_actors import actor_in
-from rl_insight.adapters.ray_keeper import JobKeeper, settings_of_actor
+from rl_insight.adapters.ray_keeper import JobKeeper, revive, settings_of_actor
 from rl_insight.config import Config, ConfigError, adopt, data_dir, home, inherited
 from rl_insight.record.identity import new_proc, new_run
 from rl_insight.record.recorder import recorder
@@ -129,7 +129,8 @@ class Entry:
             from rl_insight.adapters.ray import install
 
             install()
-        return Course(config, told, keeper)
+        on_missing = functools.partial(revive, notice, self._here) if notice.collector else None
+        return Course(config, told, keeper, on_missing)
 
     def _lead(self, begun: Notice | None) -> Course | None:
         """Say which run the job has, and see to its collector; None when somebody else was faster and is at it.
@@ -190,6 +191,7 @@ class Entry:
         if not keeper.start_collector(told):
             return False
         notice.url = config.server.url = actor_url(config.server.namespace, name)
+        notice.collector = msgspec.json.encode(told).decode()
         notice.node = here.node
         return True
 

@@ -35,6 +35,38 @@ def settings_of_actor(config: Config, here: Place, name: str, folder: str) -> To
     )
 
 
+def start_actor(told: Told, node: str) -> Any:
+    """The collector actor, started on a node unless it is there already."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return (
+        ray.remote(Collector)
+        .options(
+            name=told.post.name,
+            namespace=told.post.namespace,
+            get_if_exists=True,
+            # Of the job, and yet not owned by its driver: it ends itself when the last lines are in.
+            lifetime="detached",
+            num_cpus=0,
+            max_restarts=-1,
+            # The sender repeats calls itself; Ray's own repetition would keep every failed one in memory.
+            max_task_retries=0,
+            max_concurrency=_CALLS_AT_ONCE,
+            # Its folder is there. A soft affinity is only a wish: Ray puts such actors elsewhere at times.
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        )
+        .remote(msgspec.json.encode(told))
+    )
+
+
+def revive(notice: Notice, here: Place) -> None:
+    """Start a collector again that is gone for good, as with its node: here, with an empty folder."""
+    start_actor(msgspec.json.decode(notice.collector, type=Told), here.node)
+    notice.node, notice.page, notice.page_token = here.node, "", ""
+    put_notice(here.job, notice, replace=True)
+
+
 class JobKeeper:
     """Runs in the leading process while that records. Whatever it cannot do is tried again at its next look."""
 
@@ -58,7 +90,7 @@ class JobKeeper:
 
         self._told = told
         try:
-            self._collector = self._make_collector()
+            self._collector = start_actor(self._told, self._here.node)
             answer = self._collector.where.remote()
             self._note(ray.get(answer, timeout=self._config.ray.start_timeout))
         except ray.exceptions.GetTimeoutError:
@@ -150,7 +182,7 @@ class JobKeeper:
         try:
             ray.get_actor(self._told.post.name, namespace=self._told.post.namespace)
         except ValueError:
-            self._collector = self._make_collector()
+            self._collector = start_actor(self._told, self._here.node)
         where = ray.get(self._collector.where.remote(), timeout=_LOOK_SECONDS)
         if self._where is None or where["url"] != self._where["url"] or where["node"] != self._where["node"]:
             self._note(where)
@@ -168,30 +200,6 @@ class JobKeeper:
             f"rl-insight: it is kept in {where['folder']}; look at it afterwards with: "
             f"rl-insight server start --data-dir {where['folder']}",
             file=sys.stderr,
-        )
-
-    def _make_collector(self) -> Any:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        assert self._told is not None
-        return (
-            ray.remote(Collector)
-            .options(
-                name=self._told.post.name,
-                namespace=self._told.post.namespace,
-                get_if_exists=True,
-                # Of the job, and yet not owned by its driver: it ends itself when the last lines are in.
-                lifetime="detached",
-                num_cpus=0,
-                max_restarts=-1,
-                # The sender repeats calls itself; Ray's own repetition would keep every failed one in memory.
-                max_task_retries=0,
-                max_concurrency=_CALLS_AT_ONCE,
-                # Where its folder is; elsewhere, with an empty one, only when that node is gone.
-                scheduling_strategy=NodeAffinitySchedulingStrategy(self._here.node, soft=True),
-            )
-            .remote(msgspec.json.encode(self._told))
         )
 
     def _make_relay(self) -> Any:

@@ -120,6 +120,8 @@ def wait(config: Config, hook: Callable[[str, Any], Any] | None, decide: Callabl
 def _make(course: Course, hook: Callable[[str, Any], Any] | None, *, recording: bool = False) -> Shipment:
     made = Shipment(course.config, hook, recording=recording)
     made.keeper = course.keeper
+    if isinstance(made.sink, RaySink):
+        made.sink.on_missing = course.on_missing
     _export(made, course.told)
     _arrange_exit()
     return made

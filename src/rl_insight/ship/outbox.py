@@ -78,13 +78,13 @@ class Outbox:
     def done(self, batch: Batch) -> None:
         """Forget a batch that `peek` returned."""
         with self._lock:
+            self.done_lines += batch.lines  # first: whoever sees that nothing waits finds it counted
             if self._memory and self._memory[0] is batch:
                 self._memory.popleft()
                 self._memory_bytes -= len(batch.body)
             elif self._spool:
                 # It was in memory when it was peeked and has been spilled since: it is the first on disk.
                 self._spool.advance(len(batch.body))
-            self.done_lines += batch.lines
 
     def spill(self, *, last: bool = False) -> bool:
         """Put everything on disk; False, with all of it still in memory, when that cannot be done."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
@@ -19,6 +20,7 @@ from rl_insight.ship.sink import Ack, Batch, Refused, TooLarge, Unavailable
 SCHEME = "ray-actor"
 _BOARD = b"rl_insight"
 _LOOK_SECONDS = 3.0
+_MISSING_SECONDS = 3.0
 
 T = TypeVar("T")
 
@@ -59,6 +61,7 @@ class Notice(msgspec.Struct):
     relay: str = ""  # for processes on other nodes, when `url` is of loopback
     page: str = ""  # where a collector actor serves the page on its node
     page_token: str = ""
+    collector: str = ""  # how to start that collector again, should its node be lost
     folder: str = ""  # of line files, when there is no collector
     leader: str = ""  # who wrote this
 
@@ -187,6 +190,8 @@ class RaySink:
         self._actor: Any = None
         self._under_way: tuple[bytes, Any] | None = None
         self._pid = os.getpid()
+        self.on_missing: Callable[[], None] | None = None
+        self._missing_since = 0.0
 
     @property
     def destination(self) -> str:
@@ -226,11 +231,25 @@ class RaySink:
         # A call that is late is waited for, not made again: calls to an actor that is not up yet would pile up.
         if self._under_way is None or self._under_way[0] != body:
             if self._actor is None:
-                self._actor = ray.get_actor(self.name, namespace=self.namespace)
+                self._actor = self._find(ray)
             self._under_way = body, self._actor.lines.remote(body)
         answer = ray.get(self._under_way[1], timeout=self._timeout)
         self._under_way = None
         return answer
+
+    def _find(self, ray: Any) -> Any:
+        try:
+            found = ray.get_actor(self.name, namespace=self.namespace)
+        except ValueError:
+            # It is not dead for a moment, as one that is restarted; Ray has given it up, or somebody has ended it.
+            now = time.monotonic()
+            self._missing_since = self._missing_since or now
+            if self.on_missing is not None and now - self._missing_since > _MISSING_SECONDS:
+                self._missing_since = now
+                self.on_missing()
+            raise
+        self._missing_since = 0.0
+        return found
 
 
 def read_answer(answer: Any, who: str) -> Ack:

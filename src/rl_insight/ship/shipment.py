@@ -61,6 +61,7 @@ class Course(NamedTuple):
     config: Config
     told: dict[str, str] = {}
     keeper: Keeper | None = None
+    on_missing: Callable[[], None] | None = None  # to be called when the actor that collects is gone for good
 
 
 class Shipment:
