@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import TS, Server, batch, running_server, wait_until
+from harness import TS, Server, batch, command, running_server, wait_until
 from odd_lines import odd_lines
 from otlp_sink import Sink
 from small_run import small_run
@@ -111,6 +111,8 @@ def test_a_destination_that_is_away_gets_everything_when_it_is_back(tmp_path: Pa
         assert status["lag_bytes"] > 0
         assert "not reachable" in status["last_error"]
         assert server.request("GET", "/api/v1/health").body["exporters"][0]["state"] == "retrying"
+        told = command("server", "status", "--data-dir", str(server.data_dir)).stdout
+        assert "retrying: 0 records sent" in told
         server.stop()  # it does not hold up the end either
         server.start()
         sink.start()

@@ -46,6 +46,7 @@ async def index(request: Request) -> JSON:
             "version": __version__,
             "endpoints": {
                 "POST /v1/lines": "deliver recorded lines, newline-delimited JSON",
+                "POST /v1/traces, /v1/metrics, /v1/logs": "the same from OpenTelemetry: OTLP in protobuf or JSON",
                 "GET /healthz": "whether the server lives",
                 "GET /metrics": "all live runs and the collector itself, for Prometheus",
                 "GET /api/v1/status": "what the collector and the store are doing",

@@ -96,6 +96,7 @@ class Receiver:
         self._stopping = False
         self._requests = self._records = self._duplicates = self._rejected = self._looped = 0
         self._last_error: str | None = None
+        self._rest_until = 0.0
         self._thread = threading.Thread(target=self._run, name="rl-insight-otlp", daemon=True)
         self._thread.start()
 
@@ -177,6 +178,7 @@ class Receiver:
             for staged in (self._senders.known, self._totals.series, self._spans):
                 staged.forget()
             self._last_error = str(error)
+            self._rest_until = now + HEARTBEAT / 2
             self._fail(group, error)
             return
         for staged in (self._senders.known, self._totals.series, self._spans):
@@ -339,6 +341,8 @@ class Receiver:
 
     def _beats(self, now: float) -> list[_Made]:
         """Process lines on behalf of those who have no heartbeat of their own; their last one when they fell silent."""
+        if now < self._rest_until:
+            return []  # the log has just refused; asking it every second makes nothing better
         made = []
         for proc, held in self._senders.known.items():
             sender = self._senders.known.get(proc) or held
