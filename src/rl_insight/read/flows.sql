@@ -42,7 +42,7 @@ item AS (
 opening AS MATERIALIZED (
     SELECT
         item.* EXCLUDE (name), item.ts + coalesce(off, 0) AS moment, split_part(item.name, '.', -1) AS family,
-        left(item.name, -length(family) - 1) AS stem, fact.trace, fact.peer,
+        left(item.name, -length(family) - 1) AS stem, hash(stem, family, item.tag, item.value) AS key, fact.trace, fact.peer,
         CASE WHEN len(named.procs) = 1 THEN named.procs[1] END AS addressed
     FROM item
     JOIN fact ON fact.proc = item.proc AND fact.seq = item.seq AND fact.run = $run AND fact.ts >= $since AND fact.ts < $to
@@ -60,8 +60,8 @@ tagged AS MATERIALIZED (
 ),
 closing AS MATERIALIZED (
     SELECT
-        tagged.* EXCLUDE (name), tagged.ts + coalesce(off, 0) AS moment, verb, family,
-        left(tagged.name, -length(verb) - 1) AS stem, fact.trace, fact.outcome, fact.reason, named.procs AS peers
+        tagged.* EXCLUDE (name, tag, value), tagged.ts + coalesce(off, 0) AS moment, verb, family,
+        left(tagged.name, -length(verb) - 1) AS stem, hash(stem, family, tag, value) AS key, fact.trace, fact.outcome, fact.reason, named.procs AS peers
     FROM tagged
     JOIN verb ON verb = split_part(tagged.name, '.', -1)
     JOIN fact ON fact.proc = tagged.proc AND fact.seq = tagged.seq AND fact.run = $run AND fact.ts >= $since
@@ -71,13 +71,11 @@ closing AS MATERIALIZED (
 -- Sent to this very process; else the last one that was sent to anybody. Clocks put right still differ by a little.
 candidate AS (
     SELECT closing.*, opening.proc AS from_proc, opening.seq AS from_seq, opening.moment AS left_at, false AS anybody
-    FROM closing JOIN opening USING (stem, family, tag, value)
-    WHERE opening.addressed = closing.proc
+    FROM closing JOIN opening ON opening.key = closing.key AND opening.addressed = closing.proc
     UNION ALL
     SELECT closing.*, opening.proc, opening.seq, opening.moment, true
     FROM closing ASOF JOIN (FROM opening WHERE addressed IS NULL) AS opening
-        ON opening.stem = closing.stem AND opening.family = closing.family AND opening.tag = closing.tag
-        AND opening.value = closing.value AND closing.moment + 20_000_000 >= opening.moment
+        ON opening.key = closing.key AND closing.moment + 20_000_000 >= opening.moment
 ),
 paired AS (
     SELECT * FROM candidate
