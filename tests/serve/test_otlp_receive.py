@@ -429,14 +429,18 @@ def test_a_counter_goes_on_when_the_process_or_the_collector_is_started_again(tm
     with running_server(tmp_path / "data") as server:
         for start, at, value in ((1, 10, 100.0), (1, 20, 130.0), (1, 20, 130.0), (1, 15, 120.0), (30, 40, 5.0)):
             assert post(server, "metrics", told(start, at, value)).status == 200
+        unanswered = request_of("counting", "span").SerializeToString()
+        assert post(server, "traces", unanswered).status == 200
         server.kill()
         server.start()
+        assert post(server, "traces", unanswered).status == 200  # as a client does who saw no answer
         # What was counted before is not counted again, and what was added while nobody listened is not lost.
         assert post(server, "metrics", told(30, 50, 8.0)).status == 200
         assert post(server, "metrics", told(30, 60, 18.0)).status == 200
         server.wait_stored()
         rows = server.query("SELECT value FROM point WHERE name = 'tokens' ORDER BY seq")
         assert [value for (value,) in rows] == [100.0, 30.0, 5.0, 3.0, 10.0]
+        assert server.query("SELECT count(*) FROM span") == [[1]]
         assert server.query("SELECT count(*), count(DISTINCT proc) FROM process") == [[1, 1]]
         assert server.request("GET", "/api/v1/verify").body["clean"]
 

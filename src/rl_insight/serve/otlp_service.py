@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rl_insight import config
-from rl_insight.collect import Collector, Position
+from rl_insight.collect import Collector, LineLog, Position
 from rl_insight.collect.bookmarks import collector_id
 from rl_insight.collect.marks import readable
 from rl_insight.collect.otlp import PREFIX, Live, Receiver
 from rl_insight.export.otlp import Destination, Exporter, Exporters, resource_attributes
-from rl_insight.schema import Process
+from rl_insight.schema import Process, Span
 from rl_insight.store import Projector, Store
 from rl_insight.store.processes import Counted, counted_since, live_runs, note_position, processes, processes_beginning
 
@@ -21,6 +21,7 @@ from rl_insight.store.processes import Counted, counted_since, live_runs, note_p
 # was when the collector began.
 _BELIEVED = 1.0
 _LATE = 60.0
+_RESENT_BYTES = 8 * 2**20
 _PATIENCE = 10.0
 
 
@@ -29,17 +30,32 @@ def open_receiver(
 ) -> Receiver:
     """The receiver, going on with the senders of an earlier life."""
     known = {process.proc: process for process in processes_beginning(store, PREFIX)}
-    for chunk in collector.log.chunks(store.position()):
-        if b'"proc":"' + PREFIX.encode() in chunk.data:
-            lines = [line for line in readable(chunk.data) if type(line) is Process and line.proc.startswith(PREFIX)]
-            known |= {line.proc: line for line in lines}
+    spans: list[str] = []
     began = collector.log.end
+    # Process lines that the store has not seen, and the spans of requests that may be sent again, since the collector
+    # was killed before it could answer them.
+    for chunk in collector.log.chunks(min(store.position(), _before(collector.log, _RESENT_BYTES))):
+        if b'"proc":"' + PREFIX.encode() not in chunk.data:
+            continue
+        for line in readable(chunk.data):
+            if not line.proc.startswith(PREFIX):
+                continue
+            if type(line) is Process:
+                known[line.proc] = line
+            elif type(line) is Span and line.trace and line.id:
+                spans.append(line.trace + line.id)
 
     def stored(procs: list[str], since: int) -> Counted | None:
         return counted_since(store, procs, since) if _caught_up(projector, began) else None
 
     return Receiver(
-        collector, settings, collector_id(data_dir), live=_LiveRun(store), stored=stored, known=known.values()
+        collector,
+        settings,
+        collector_id(data_dir),
+        live=_LiveRun(store),
+        stored=stored,
+        known=known.values(),
+        spans=spans,
     )
 
 
@@ -69,6 +85,18 @@ def open_exporters(
         )
         for destination in wanted
     )
+
+
+def _before(log: LineLog, size: int) -> Position:
+    """A place about so many bytes before the end of the log, in its last or last but one segment."""
+    end = log.end
+    if end.offset >= size:
+        return Position(end.segment, end.offset - size)
+    earlier = [number for number in log.segments() if number < end.segment]
+    if not earlier:
+        return Position(end.segment, 0)
+    length = log.remaining(Position(earlier[-1], 0)) - end.offset
+    return Position(earlier[-1], max(0, length + end.offset - size))
 
 
 def _caught_up(projector: Projector, place: Position) -> bool:

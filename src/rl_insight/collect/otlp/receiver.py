@@ -84,6 +84,7 @@ class Receiver:
         live: Callable[[], Live | None] = lambda: None,
         stored: Stored = lambda procs, since: None,
         known: Iterable[Process] = (),
+        spans: Iterable[str] = (),
     ) -> None:
         self.collector_id = collector_id
         self._collector = collector
@@ -91,7 +92,7 @@ class Receiver:
         self._senders = Senders(cleaner, collector_id, settings.otlp_run, live)
         self._senders.remember(known, time.monotonic())
         self._totals = Totals(cleaner, time.time_ns(), stored)
-        self._spans: Staged[str, bool] = Staged(limit=REMEMBERED_SPANS)
+        self._spans: Staged[str, bool] = Staged(dict.fromkeys(spans, True), limit=REMEMBERED_SPANS)
         self._inbox: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._stopping = False
         self._requests = self._records = self._duplicates = self._rejected = self._looped = 0
