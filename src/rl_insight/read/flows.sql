@@ -21,10 +21,7 @@ listening AS (
 named AS MATERIALIZED (
     SELECT name, list(DISTINCT proc) AS procs
     FROM (
-        SELECT proc AS name, proc FROM worker
-        UNION ALL SELECT worker, proc FROM worker
-        UNION ALL SELECT role, proc FROM worker
-        UNION ALL SELECT host || ':' || pid, proc FROM worker
+        SELECT unnest([proc, worker, role, host || ':' || pid]) AS name, proc FROM worker
         UNION ALL SELECT unnest(aliases ->> '$.*'), proc FROM process WHERE run = $run AND aliases IS NOT NULL
     )
     WHERE name IS NOT NULL
