@@ -242,7 +242,7 @@ def test_the_place_survives_a_restart_and_a_rebuild_of_the_store(tmp_path: Path,
         take(service, batch("p", 101, 10))
         wait_exported(service)
         assert exported(service).sent == 10
-        assert service.store.rows("SELECT count(*) FROM position").rows == [(2,)]
+        wait_until(lambda: service.store.rows("SELECT count(*) FROM position").rows == [(2,)])
     assert len([point for metric in sink.metrics() for point in metric.gauge.data_points]) == 109
     groups = [group for one in sink.accepted if one.signal == "metrics" for group in one.message.resource_metrics]
     # Who wrote the later lines had said so before the restart.

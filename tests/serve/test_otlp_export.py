@@ -95,8 +95,8 @@ def test_another_collector_of_ours_has_the_same_rows_afterwards(pair: tuple[Serv
     status = exported(here)
     assert (status["state"], status["dropped"], status["returned"]) == ("ok", 0, 0)
     assert there.query("SELECT count(*) FROM hole") == [[0]]
-    position = here.query("""SELECT segment, "offset" FROM position WHERE source LIKE 'otlp:%'""")
-    assert position == [[status["segment"], status["offset"]]]
+    place = """SELECT segment, "offset" FROM position WHERE source LIKE 'otlp:%'"""
+    wait_until(lambda: here.query(place) == [[exported(here)["segment"], exported(here)["offset"]]])
 
 
 def test_a_destination_that_is_away_gets_everything_when_it_is_back(tmp_path: Path, sink: Sink) -> None:
