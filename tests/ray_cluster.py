@@ -171,7 +171,9 @@ def main() -> None:
     def node(**more: Any) -> Any:
         return cluster.add_node(num_cpus=2, object_store_memory=100 * 2**20, **more)
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    # A killed node is found dead after five refused connections; a second apart, not three.
+    head = {"num_cpus": 2, "include_dashboard": False, "_system_config": {"health_check_period_ms": 1000}}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
     added = {made.node_id: made for made in [node() for _ in range(int(sys.argv[1]) - 1)]}
     print(f"> {cluster.address}", flush=True)
     for line in sys.stdin:
