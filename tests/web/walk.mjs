@@ -277,7 +277,8 @@ const scenarios = {
 
     const does = { add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b };
     const calls = turns.locator('.item:has(b:text-is("tool"))');
-    assert.ok((await calls.count()) >= 2);
+    // A turn may say something that calls no tool.
+    assert.ok((await calls.count()) >= 1);
     for (const call of await calls.all()) {
       const [given, got] = await call.locator(".call pre").allInnerTexts();
       const tool = await call.locator("code").innerText();
