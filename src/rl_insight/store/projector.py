@@ -18,9 +18,11 @@ from rl_insight.store.projection import Projection
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 32 * 2**20
-# Under load a chunk may fill up for a moment: the larger it is, the less a line costs.
+# Under load a chunk may fill up for a moment: the larger it is, the less a line costs. The moment is short while there
+# is time to spare, so that lines are seen soon, and longest where speed is all that counts.
 _WORTH_WAITING = 2**20
 _PATIENCE = 1.0
+_TIMES_ITS_WORK = 2.0
 _TIDY_INTERVAL = 2.0
 # A chunk that does not fit into the memory the store is allowed is halved, down to this.
 _SMALLEST_CHUNK = 2**20
@@ -56,6 +58,7 @@ class Projector:
         self._position = store.position(LOG)
         self._lines = self._unreadable = 0
         self._caught_up = time.monotonic()
+        self._took = 0.0
         self._last_error: str | None = None
         self._stop = threading.Event()
         self._stopped = False
@@ -157,7 +160,9 @@ class Projector:
             if not self._worth_projecting():
                 continue
             try:
+                began = time.monotonic()
                 self.catch_up()
+                self._took = time.monotonic() - began
                 pause = self._interval
                 self._strikes = 0
                 if self._last_error:
@@ -177,7 +182,8 @@ class Projector:
             self._caught_up = time.monotonic()
             return False
         waited = time.monotonic() - self._caught_up
-        return lag < _WORTH_WAITING or lag >= self._chunk_bytes or waited >= _PATIENCE
+        patience = min(_PATIENCE, self._took * _TIMES_ITS_WORK)
+        return lag < _WORTH_WAITING or lag >= self._chunk_bytes or waited >= patience
 
     def _tidy_now_and_then(self) -> None:
         while not self._stop.wait(_TIDY_INTERVAL):
