@@ -32,7 +32,8 @@ class Process(msgspec.Struct):
             found = psutil.Process(self.pid)
             if found.status() == psutil.STATUS_ZOMBIE or abs(found.create_time() - self.started) > _SAME_START:
                 return False
-            return self.mark in " ".join(found.cmdline())
+            said = " ".join(found.cmdline())
+            return not said or self.mark in said  # it has none yet in the moment in which it becomes a program
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return False
 
