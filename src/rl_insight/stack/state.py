@@ -17,6 +17,7 @@ from rl_insight.stack.plan import folder_of
 Condition: TypeAlias = Literal["starting", "ready", "restarting", "failed", "stopped"]
 # The kernel counts in ticks since boot; what that is in wall time moves when the clock is set.
 _SAME_START = 5.0
+_BECOMING = 1.0
 
 
 class Process(msgspec.Struct):
@@ -32,8 +33,7 @@ class Process(msgspec.Struct):
             found = psutil.Process(self.pid)
             if found.status() == psutil.STATUS_ZOMBIE or abs(found.create_time() - self.started) > _SAME_START:
                 return False
-            said = " ".join(found.cmdline())
-            return not said or self.mark in said  # it has none yet in the moment in which it becomes a program
+            return self.mark in _command_line(found)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return False
 
@@ -84,6 +84,14 @@ class State(msgspec.Struct):
 def identify(pid: int, mark: str) -> Process:
     """A process as it is to be known again. The mark is an argument: a wrapper may hide the program's own name."""
     return Process(pid, psutil.Process(pid).create_time(), mark)
+
+
+def _command_line(process: psutil.Process) -> str:
+    """What it was started with. In the moment in which a process becomes another program there is none yet."""
+    deadline = time.monotonic() + _BECOMING
+    while not (said := " ".join(process.cmdline())) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return said
 
 
 def path_of(data_dir: Path) -> Path:
