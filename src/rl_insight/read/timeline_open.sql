@@ -5,5 +5,5 @@ WITH wanted AS (
 SELECT nr, coalesce(part, '') AS part, list_position($names, name) - 1 AS name, ts / 1e6 AS start, seq
 FROM open_span JOIN wanted ON open_span.proc = wanted.proc AND coalesce(open_span.lane, '') = wanted.lane
 WHERE run = $run AND ts < $to AND (NOT $states_only OR part = 'state')
-ORDER BY ts DESC
+ORDER BY ts DESC, nr, open_span.part, open_span.name, open_span.id
 LIMIT $most;
