@@ -39,8 +39,9 @@ page:
 screenshots chromium: page
 endif
 
+# Tests work with real processes on a busy machine: one that fails is run once more, and the summary names it.
 test: $(STAMP) page chromium
-	$(BIN)/python -m pytest -rs -n 3 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -rsR -n 3 --dist loadfile --reruns 1 $(TESTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
