@@ -110,7 +110,8 @@ def demo_overhead(plan: Plan) -> list[Row]:
     """The demo with recording on and off in turn, to a collector on the same machine: seconds a step once it trains.
 
     Equal runs differ by more than what is looked for, so the overhead is the mean difference between the two runs of
-    a pair, and its range what that is with 95 % confidence.
+    a pair, and its range what that is with 95 % confidence. The figure is the upper end: only when all of the range is
+    below the goal is the goal shown to be met.
     """
     pairs = plan.pick(PAIRS, 1)
     arguments = ["--steps", str(plan.pick(30, 10)), "--speed", str(plan.pick(1, 20)), "--workers", "2"]
@@ -139,11 +140,11 @@ def demo_overhead(plan: Plan) -> list[Row]:
                 "demo",
                 overhead,
                 "%",
-                mean,
+                mean + either_way,
                 mean - either_way,
                 mean + either_way,
                 skipped=pairs != PAIRS,
-                note=f"{mean:+.2f} %, mean of {pairs} pairs; with 95 % confidence within ±{either_way:.2f}",
+                note=f"the upper end; {mean:+.2f} %, mean of {pairs} pairs; with 95 % confidence within ±{either_way:.2f}",
             ),
         ]
     return rows
