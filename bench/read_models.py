@@ -144,7 +144,7 @@ def demo_overhead(plan: Plan) -> list[Row]:
                 mean - either_way,
                 mean + either_way,
                 skipped=pairs != PAIRS,
-                note=f"the upper end; {mean:+.2f} %, mean of {pairs} pairs; with 95 % confidence within ±{either_way:.2f}",
+                note=f"the upper end of {mean:+.2f} ± {either_way:.2f} %, the mean of {pairs} pairs with 95 % confidence",
             ),
         ]
     return rows
