@@ -144,7 +144,7 @@ def demo_overhead(plan: Plan) -> list[Row]:
                 mean - either_way,
                 mean + either_way,
                 skipped=pairs != PAIRS,
-                note=f"the upper end of {mean:+.2f} ± {either_way:.2f} %, the mean of {pairs} pairs with 95 % confidence",
+                note=f"upper end of {mean:+.2f} ± {either_way:.2f} %, the mean of {pairs} pairs, 95 % sure",
             ),
         ]
     return rows
