@@ -112,20 +112,21 @@ const scenarios = {
     await page.waitForFunction(() => location.hash.includes("flow=weights.version"));
 
     // The first that was lost, close up: a stub, which says so. The first that arrived: from whom to whom.
-    const flows = await page.evaluate(async (path) => (await (await fetch(path)).json()).flows, `api/v1/runs/${run}/flows?most=400`);
+    const ask = (query, verdict) => page.evaluate(async ([path, wanted]) => (await (await fetch(path)).json()).flows.find((one) => one.stem === "weights.version" && one.verdict === wanted), [`api/v1/runs/${run}/flows?${query}`, verdict]);
+    const lost = await ask("most=400", "missing");
+    const there = await ask(`from=${lost.sent - 1000}&to=${lost.sent + 1000}&procs=${encodeURIComponent(lost.sender)}`, "found");
     const canvas = page.locator('canvas[aria-label^="Lanes over time"]');
     const tip = page.locator("[role=tooltip]:has([data-flow])");
-    const closeUp = async (verdict) => {
-      const { sent, arrived } = flows.find((one) => one.stem === "weights.version" && one.verdict === verdict);
+    const closeUp = async ({ sent, arrived, verdict }) => {
       const took = Math.max(30, (arrived ?? sent) - sent);
       const middle = ((arrived ?? sent) + sent) / 2;
       await go(page, `#/timeline?run=${run}&spans=0&flow=weights.version&flows=all&from=${middle - 2 * took}&to=${middle + 2 * took}`);
       await page.waitForSelector("button.label:has-text('worker-1/0')");
       await hoverFlow(page, canvas, verdict);
     };
-    await closeUp("missing");
+    await closeUp(lost);
     assert.match(await tip.innerText(), /weights\.version[\s\S]*trainer → rollout-1[\s\S]*✗ not received: rollout-1 was heard from/);
-    await closeUp("found");
+    await closeUp(there);
     assert.match(await tip.innerText(), /trainer → (rollout|worker)-\d[\s\S]*(after|at once)/);
     await page.mouse.down();
     await page.mouse.up();
