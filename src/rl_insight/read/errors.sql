@@ -11,5 +11,5 @@ found AS (
 SELECT what, max(ts) / 1e6 AS at, text, arg_max(worker, ts) AS worker, count(*) AS count
 FROM found LEFT JOIN worker USING (proc)
 GROUP BY what, text
-ORDER BY max(ts) DESC
+ORDER BY max(ts) DESC, what, text
 LIMIT 50;

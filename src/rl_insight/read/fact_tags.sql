@@ -3,4 +3,4 @@ SELECT tag, count(*) AS n, approx_count_distinct(value) AS values
 FROM fact_tag
 WHERE run = $run
 GROUP BY tag
-ORDER BY n DESC;
+ORDER BY n DESC, tag;

@@ -40,5 +40,5 @@ node AS (
 SELECT path, count(*) AS count, sum(dur) / 1e9 AS total_s, sum(self) / 1e9 AS self_s, count(*) FILTER (failed) AS errors
 FROM node
 GROUP BY path
-ORDER BY total_s DESC
+ORDER BY total_s DESC, path
 LIMIT $most;

@@ -5,5 +5,5 @@ UNION ALL
 SELECT 'lost', run, proc, sum(count)::BIGINT, name || ': ' || reason FROM lost GROUP BY run, proc, name, reason
 UNION ALL
 SELECT 'unreadable', NULL, NULL, count(*), source || ', segment ' || segment || ': ' || min(error) FROM unreadable GROUP BY source, segment
-ORDER BY lines DESC
+ORDER BY lines DESC, what, run, proc, detail
 LIMIT 200;

@@ -26,7 +26,7 @@ block AS (
 long AS (
     SELECT nr, part, list_position($names, name) - 1 AS name, (ts - $from) // 1000 AS start, dur // 1000 AS dur, seq, bad::INT AS bad
     FROM seen WHERE dur >= $width
-    ORDER BY seen.dur DESC
+    ORDER BY seen.dur DESC, seen.ts, nr, seq
     LIMIT $most
 )
 SELECT nr, part, 'blocks' AS what, count(*) AS rows, to_json(list([block, n, name, covered, bad])) AS items

@@ -17,5 +17,5 @@ SELECT
     arg_max(name, dur) AS most
 FROM summed
 GROUP BY proc, lane
-ORDER BY waiting_s DESC
+ORDER BY waiting_s DESC, proc, lane
 LIMIT 1000;
