@@ -147,7 +147,7 @@ def test_names_say_what_happened_to_them() -> None:
 
 @given(st.lists(label_names, unique=True, max_size=12), st.booleans())
 def test_labels_have_legal_names_of_their_own(given_labels: list[str], engine: bool) -> None:
-    legal = LabelNames(engine)
+    legal = LabelNames(bounds=engine)
     found = [legal.of(name) for name in given_labels]
     assert len(set(found)) == len(found)
     assert found == [legal.of(name) for name in given_labels]

@@ -93,6 +93,25 @@ def test_labels_and_kinds_that_do_not_agree_lose_nothing_and_are_told_of(machine
     assert page.value("rl_insight_collector_renamed_metric_info", recorded="x", kind="count") == 1
 
 
+def test_a_histogram_that_came_counted_is_one_and_counters_called_alike_are_counters(machine: Machine) -> None:
+    lines = Lines("otel", role="gateway")
+    for name, value, labels in (
+        ("latency_bucket", 1, {"le": "0.1"}), ("latency_bucket", 2, {"le": "+Inf"}), ("latency_count", 2, None),
+        ("latency_sum", 0.55, None), ("coal_bucket", 7, None), ("coal_count", 7, None),
+    ):  # fmt: skip
+        lines.add("count", name, value=value, labels=labels)
+    machine.take(lines.new())
+    page = exposed(Exporter(machine.store))
+    assert page.series("rl_insight_monitor_latency_bucket", *RUN, "role", "rank") == {
+        (("le", "0.1"),): 1,
+        (("le", "+Inf"),): 2,
+    }
+    assert page.value("rl_insight_monitor_latency_count") == 2
+    assert page.value("rl_insight_monitor_latency_sum") == 0.55
+    assert page.value("rl_insight_monitor_coal_bucket_total") == 7
+    assert page.value("rl_insight_monitor_coal_count_total") == 7
+
+
 def test_help_is_what_was_said_of_a_metric(machine: Machine) -> None:
     lines = Lines("p", role="trainer")
     lines.add("gauge", "a/b", value=1).hello(2, attrs={"help": {"a/b": 'How "b"\nis'}}).add("gauge", "c", value=1)

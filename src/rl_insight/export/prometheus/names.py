@@ -57,11 +57,11 @@ class Names:
             for suffix in _SUFFIXES[own.kind]:
                 self._taken[own.family + suffix] = None
 
-    def family(self, recorded: Recorded) -> Family:
-        """The family of a recorded metric; always the same, and of no other."""
+    def family(self, recorded: Recorded, *, part: bool = False) -> Family:
+        """The family of a recorded metric; always the same, and of no other. A `part` is one of a histogram."""
         found = self._families.get(recorded)
         if found is None:
-            found = self._families[recorded] = self._choose(recorded)
+            found = self._families[recorded] = self._choose(recorded, part)
             for suffix in _SUFFIXES[found.type]:
                 self._taken[found.name + suffix] = recorded
         return found
@@ -75,11 +75,11 @@ class Names:
             for suffix in _SUFFIXES[family.type]:
                 del self._taken[family.name + suffix]
 
-    def _choose(self, recorded: Recorded) -> Family:
+    def _choose(self, recorded: Recorded, part: bool) -> Family:
         kind = _TYPES[recorded.kind]
         base = _base(recorded, kind, self._namespace)
-        if recorded.engine and kind == "counter" and not recorded.name.endswith("_total"):
-            kind = "unknown"  # the parts of a histogram, under the names they have at the engine
+        if part or (recorded.engine and kind == "counter" and not recorded.name.endswith("_total")):
+            kind = "unknown"  # the parts of a histogram go by the names they have anywhere
         if self._free(base, kind):
             return Family(base, kind)
         # Another kind of the same name is told apart by its kind, another name by what it was.
@@ -119,9 +119,9 @@ def legal(name: str) -> str:
 class LabelNames:
     """The label names of one family: each recorded one has a legal one of its own."""
 
-    def __init__(self, engine: bool = False) -> None:
-        # `le` and `quantile` belong to Prometheus; an engine's are its own.
-        self._reserved = {*PROCESS} if engine else {*PROCESS, "le", "quantile"}
+    def __init__(self, *, bounds: bool = False) -> None:
+        # `le` and `quantile` belong to Prometheus; on what came as part of a histogram they mean what they mean to it.
+        self._reserved = {*PROCESS} if bounds else {*PROCESS, "le", "quantile"}
         self._legal: dict[str, str] = {}
         self._taken: set[str] = set()
 

@@ -40,9 +40,11 @@ class Recordings:
         self._told = {recorded: told for recorded, told in self._told.items() if recorded in found}
         alive = ledger.recent()
         runs = {one.run: who[one.proc] for one in ledger.processes}
+        counted = _counted_elsewhere(found)
         everyone = hash((tuple(who.items()), tuple(alive)))
         for recorded, parts in sorted(found.items(), key=lambda one: (first[one[0]], one[0])):
-            family = self.names.family(recorded)
+            part = recorded.kind == "count" and recorded.name.rpartition("_")[::2] in counted
+            family = self.names.family(recorded, part=part)
             said = self.help.get(recorded.name) or f"Recorded as {recorded.name}"
             # Few metrics change between two scrapes. What was written of the others is as good as new.
             state = (family, said, everyone, [(held, held.touched) for _, held in parts])
@@ -67,7 +69,8 @@ class Recordings:
     ) -> list[Sample]:
         names = self._labels.get(recorded)
         if names is None:
-            names = self._labels[recorded] = LabelNames(recorded.engine and recorded.kind != "sample")
+            counted = family.type == "unknown" or (recorded.engine and recorded.kind != "sample")
+            names = self._labels[recorded] = LabelNames(bounds=counted)
         # Values under the labels that they will have: whatever becomes the same series is added up, or the newest wins.
         merged: dict[tuple[Who, tuple[tuple[str, str], ...]], Any] = {}
         newest: dict[Any, tuple[int, int]] = {}
@@ -103,3 +106,15 @@ class Recordings:
 
     def _is_stale(self, value: Last, process: Process) -> bool:
         return value.ts < process.last_ts - self._engine_ns
+
+
+def _counted_elsewhere(found: Mapping[Recorded, list[tuple[str, Series[Key, Any]]]]) -> set[tuple[str, str]]:
+    """The names, in two parts, of histograms that came already counted, as they do by OTLP: counters with bounds."""
+    stems = (one.name.removesuffix("_bucket") for one, parts in found.items() if _has_bounds(one, parts))
+    return {(stem, part) for stem in stems for part in ("bucket", "count", "sum")}
+
+
+def _has_bounds(recorded: Recorded, parts: list[tuple[str, Series[Key, Any]]]) -> bool:
+    if recorded.kind != "count" or not recorded.name.endswith("_bucket"):
+        return False
+    return all(any(label == "le" for label, _ in labels) for _, held in parts for _, labels in held.kept)
