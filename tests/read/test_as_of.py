@@ -30,7 +30,7 @@ from rl_insight.read.timeline import lanes, statistics, summary, timeline
 from stored import MS, Recorder, project
 
 THEN = 10_000.0
-LATER = 40_000.0
+LATER = 90_000.0
 MOMENT = TS + round(THEN * MS)
 SOON = {"weights": 1, "submitted_ns": TS + 8000 * MS}
 ENDED = {**SOON, "reward": 1.0, "tokens": 7}
@@ -77,16 +77,16 @@ def two_parts() -> tuple[list[Recorder], list[int]]:
         recorder.gauge("alive", 9_990, 1.0)
     written = [len(recorder.lines) for recorder in recorders]
     # What came later.
-    controller.span("task", 7900, 21_000, part="task", task="b", id="task-b", attrs={"prompt": "2 + 2", "tokens": 9})
+    controller.span("task", 7900, 71_000, part="task", task="b", id="task-b", attrs={"prompt": "2 + 2", "tokens": 9})
     for number in range(2):
         who = {"session": f"b.{number}", "task": "b", "step": 2, "trace": "B"}
         worker.span(
-            "tool", 9000 + number, 19_000, part="phase", id=f"tool-b.{number}", parent=f"b.{number}", lane="w/0", **who
+            "tool", 9000 + number, 69_000, part="phase", id=f"tool-b.{number}", parent=f"b.{number}", lane="w/0", **who
         )
         worker.span(
             "session",
             8000,
-            20_000,
+            70_000,
             part="session",
             id=f"b.{number}",
             parent="task-b",
@@ -94,17 +94,17 @@ def two_parts() -> tuple[list[Recorder], list[int]]:
             attrs=ENDED,
             **who,
         )
-    worker.span("tool", 9000, 19_000, part="state", id="state-w", lane="w/0", step=2)
-    trainer.span("wait_batch", 8000, 22_000, part="state", id="state-t", lane="t", step=2)
-    trainer.span("train", 22_000, 23_000, part="state", lane="t", step=2)
-    trainer.fact("queue.sample.taken", 22_000, {"task": "b", "queue": "replay", "batch": "2"}, step=2)
-    trainer.fact("train.step.finished", 23_000, {"step": "2"}, outcome="error", reason="loss is nan")
-    trainer.fact("weights.version.sent", 23_000, {"weights": "2"})
-    trainer.gauge("reward_mean", 23_000, 1.0, step=2)
-    trainer.log("slow disk", 23_000, "error")
-    controller.fact("session.sample.finished", 21_000, {"session": "a.0"}, attrs={"status": "rejected"}, reason="late")
-    controller.fact("task.item.finished", 21_000, {"task": "b"}, attrs={"status": "accepted"})
-    worker.span("session", 30_000, 31_000, part="session", session="c.0", task="c", step=3)
+    worker.span("tool", 9000, 69_000, part="state", id="state-w", lane="w/0", step=2)
+    trainer.span("wait_batch", 8000, 72_000, part="state", id="state-t", lane="t", step=2)
+    trainer.span("train", 72_000, 73_000, part="state", lane="t", step=2)
+    trainer.fact("queue.sample.taken", 72_000, {"task": "b", "queue": "replay", "batch": "2"}, step=2)
+    trainer.fact("train.step.finished", 73_000, {"step": "2"}, outcome="error", reason="loss is nan")
+    trainer.fact("weights.version.sent", 73_000, {"weights": "2"})
+    trainer.gauge("reward_mean", 73_000, 1.0, step=2)
+    trainer.log("slow disk", 73_000, "error")
+    controller.fact("session.sample.finished", 71_000, {"session": "a.0"}, attrs={"status": "rejected"}, reason="late")
+    controller.fact("task.item.finished", 71_000, {"task": "b"}, attrs={"status": "accepted"})
+    worker.span("session", 80_000, 81_000, part="session", session="c.0", task="c", step=3)
     for recorder in recorders[:3]:
         recorder.finished(LATER)
     recorders.append(Recorder("late", "rollout", 2))
@@ -228,14 +228,14 @@ def close(one: Any, other: Any, where: str) -> None:
 
 def test_the_server_repeats_what_it_said_live(tmp_path: Path) -> None:
     recorders, written = two_parts()
-    # By then is now: what comes later bears later times.
-    shift = time.time_ns() - MOMENT
-    for recorder in recorders:
-        for line in recorder.lines:
-            line["ts"] += shift
-            if "submitted_ns" in (attrs := line.get("attrs") or {}):
-                line["attrs"] = {**attrs, "submitted_ns": attrs["submitted_ns"] + shift}
     with running_server(tmp_path / "data") as server:
+        # By then is now: what comes later bears times that are a minute off, and all is asked by then.
+        shift = time.time_ns() - MOMENT
+        for recorder in recorders:
+            for line in recorder.lines:
+                line["ts"] += shift
+                if "submitted_ns" in (attrs := line.get("attrs") or {}):
+                    line["attrs"] = {**attrs, "submitted_ns": attrs["submitted_ns"] + shift}
         for recorder, count in zip(recorders, written, strict=True):
             if count:
                 assert server.post(encode(*recorder.lines[:count])).status == 200
