@@ -103,7 +103,7 @@ def _ask_all(data_dir: Path, spans: int, repeats: int) -> dict[str, list[float]]
 
 
 # Pairs of runs, and Student's t for the two-sided 95 % of that many.
-PAIRS, STUDENT_95 = 8, 2.365
+PAIRS, STUDENT_95 = 24, 2.069
 
 
 def demo_overhead(plan: Plan) -> list[Row]:
