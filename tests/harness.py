@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TS = 1_700_000_000_000_000_000
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 
 
 class Answer(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 
 
 class Prometheus:

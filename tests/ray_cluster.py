@@ -46,7 +46,7 @@ def query(sql, actor=None):
     with urllib.request.urlopen(url + "/api/v1/query", json.dumps({"sql": sql}).encode()) as answer:
         return json.load(answer)["rows"]
 
-def wait(true, seconds=60):
+def wait(true, seconds=180):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited too long"
@@ -136,7 +136,7 @@ class Job:
     @contextmanager
     def stored(self) -> Iterator[Any]:
         """The store of the collector actor, once that has ended."""
-        wait_until(lambda: not is_locked(self.folder), "the collector to end", 60)
+        wait_until(lambda: not is_locked(self.folder), "the collector to end", 180)
         with offline(self.folder) as service:
             yield service.store
 
@@ -158,7 +158,7 @@ def tell(driver: subprocess.Popen[str], word: str) -> None:
     print(word, file=driver.stdin, flush=True)
 
 
-def finish(driver: subprocess.Popen[str], timeout: float = 120) -> Job:
+def finish(driver: subprocess.Popen[str], timeout: float = 240) -> Job:
     """Wait for a driver to end as it should."""
     said, errors = driver.communicate(timeout=timeout)
     assert driver.returncode == 0, errors

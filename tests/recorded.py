@@ -38,7 +38,7 @@ def start_python(code: str, home: Path, *arguments: str, **environment: str) -> 
 def run_python(code: str, home: Path, *arguments: str, expect: int = 0, **environment: str) -> str:
     """Run a script in a Python process of its own, and return what it printed."""
     process = start_python(code, home, *arguments, **environment)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=120)
     assert process.returncode == expect, f"ended with {process.returncode}: {out}\n{errors}"
     return out
 
@@ -71,7 +71,7 @@ def of_kind(lines: Iterable[Line], kind: str) -> list[Line]:
     return [line for line in lines if line["kind"] == kind]
 
 
-def wait_until(true: Callable[[], Any], what: str = "it", seconds: float = 30.0) -> None:
+def wait_until(true: Callable[[], Any], what: str = "it", seconds: float = 90.0) -> None:
     """Wait for something that another thread or process will do."""
     deadline = time.monotonic() + seconds
     while not true():

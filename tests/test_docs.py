@@ -28,7 +28,7 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         "RAY_ADDRESS": "local",
     }
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "lines").glob("lines-*.jsonl")), "the page's code recorded nothing"

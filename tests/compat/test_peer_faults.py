@@ -193,7 +193,7 @@ def test_a_killed_server_loses_nothing_and_one_that_is_down_at_the_start_is_wait
     for word in ("started", "up", "killed", "up again"):
         with insight.trace_span("s"):
             insight.metric_count("n", 1)
-        assert "up" not in word or insight.flush(60)
+        assert "up" not in word or insight.flush(180)
         print(word, flush=True)
         input()
     """
@@ -227,7 +227,7 @@ def test_the_number_of_series_is_bounded_and_what_is_folded_is_counted(server: S
     insight.init(run="wide", project="math", experiment_name="grpo")
     for number in range(500):
         insight.metric_gauge("of_each_request", 1.0, request=f"r{number}")
-    assert insight.flush(60)
+    assert insight.flush(180)
     """
     run_python(code, tmp_path, RL_INSIGHT_SERVER_URL=server.url)
     server.wait_stored()

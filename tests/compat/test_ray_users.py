@@ -51,13 +51,14 @@ done = insight.update_prometheus_config(
 AND_THEN = """
 for number in range(int(sys.argv[1])):
     insight.metric_count("event", 1)
-registered = insight.update_prometheus_config([sys.argv[2]], "vllm")
-insight.flush(60)
+insight.update_prometheus_config([sys.argv[2]], "vllm")  # on a busy machine this is done a little later
+insight.flush(180)
 where = ray.get(collector().where.remote())
 from urllib.request import Request, urlopen
 def ask(path):
     return json.load(urlopen(Request(where["url"] + path, headers={"Authorization": "Bearer " + where["token"]})))
-print(json.dumps([done, registered, ask("/api/v1/status")["collector"], ask("/api/v1/prometheus/targets")["targets"]]))
+wait(lambda: ask("/api/v1/prometheus/targets")["targets"])
+print(json.dumps([done, ask("/api/v1/status")["collector"], ask("/api/v1/prometheus/targets")["targets"]]))
 """
 
 
@@ -68,8 +69,8 @@ def test_the_example_of_every_user_works_with_a_call_a_batch_and_not_one_an_even
         code = EXAMPLE.replace("127.0.0.1:9092", engine.address).replace("9090", str(prometheus.port))
         code = code.replace("prometheus.yml", str(prometheus.config_file)) + AND_THEN
         job = cluster.drive(code, str(EVENTS), engine.address, RAY_ADDRESS=cluster.address)
-        done, registered, status, (target,) = job.said
-        assert (done, registered) == (True, True)
+        done, status, (target,) = job.said
+        assert done is True
         assert status["accepted"] >= EVENTS
         assert status["batches"] * 100 < EVENTS
         assert (target["target"], target["job_name"]) == (engine.address, "vllm")
@@ -99,7 +100,7 @@ class Worker:
         with logger.trace_state("actor_update", state_lane_id="rank_0"):
             time.sleep(0.05)
         logger.log({"of/worker": rank}, step=7)
-        insight.flush(60)
+        insight.flush(180)
         return told, insight.status().run, insight.status().proc
 
 @ray.remote(num_cpus=0)
@@ -109,7 +110,7 @@ class TaskRunner:
         logger = train(load_verl().RLInsightLogger, url, engine)
         workers = [Worker.remote() for _ in range(2)]
         found = ray.get([worker.work.remote(rank) for rank, worker in enumerate(workers)])
-        insight.flush(60)
+        insight.flush(180)
         run, proc = insight.status().run, insight.status().proc
         wait(lambda: not sys.modules["rl_insight.ship.targets"]._waiting)
         logger.finish()

@@ -44,7 +44,7 @@ now = time.time_ns()
 logger.trace_span("tool_call", start_time_ns=now - 10**9, end_time_ns=now, attributes={{"step": 3}})
 session = logger.agent_loop_session(experiment_name="grpo-7b", sample=1, session=2, global_steps=3)
 session.finish(trajectories=[], status="completed")
-rl_insight.flush(30)
+rl_insight.flush(120)
 del logger
 tracking.RLInsightLogger.finish()
 """

@@ -55,7 +55,7 @@ def wait_for(prometheus: Prometheus, promql: str, labels: tuple[str, ...], expec
         return stored(prometheus, promql, *labels) == expected
 
     try:
-        wait_until(same, 30)
+        wait_until(same, 120)
     except AssertionError:
         health = [(one["health"], one["lastError"]) for one in prometheus.targets()]
         raise AssertionError(f"{promql}: {stored(prometheus, promql, *labels)}, not {expected}; {health}") from None

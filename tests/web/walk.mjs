@@ -485,7 +485,7 @@ const browser = await launch();
 let failed = false;
 try {
   const watch = (opened) => {
-    opened.page.setDefaultTimeout(20_000);
+    opened.page.setDefaultTimeout(40_000);
     watched.push(opened);
     return opened;
   };
