@@ -65,9 +65,8 @@ def test_workers_on_every_node_join_by_themselves_and_each_node_is_sampled_once(
         ]
         told = "SELECT tags ->> 'node' AS node, proc, min(ts) AS first, max(ts) AS last FROM fact"
         told += " WHERE name = 'resource.sampled' GROUP BY ALL"
-        assert ask(
-            f"SELECT count(*), count(DISTINCT told.node) FROM ({told}) AS told JOIN process USING (proc) WHERE role = 'sampler'"
-        ) == [(3, 3)]
+        samplers = f"({told}) AS told JOIN process USING (proc) WHERE role = 'sampler'"
+        assert ask(f"SELECT count(*), count(DISTINCT told.node) FROM {samplers}") == [(3, 3)]
         # Whoever stood in for a sampler that was late has left it the place.
         both = "one.node = other.node AND one.proc < other.proc AND one.first <= other.last AND other.first <= one.last"
         assert ask(f"SELECT count(*) FROM ({told}) AS one JOIN ({told}) AS other ON {both}") == [(0,)]
