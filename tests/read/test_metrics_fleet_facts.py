@@ -81,6 +81,22 @@ def test_a_distribution_is_told_by_its_quantiles_and_as_heat(store: Store) -> No
     assert answer.series[0].low == pytest.approx([0.099] * 10)
     assert answer.heat is not None
     assert [sum(column) for column in answer.heat.counts] == [100] * 10
+    assert not answer.heat.log  # zero is among them
+    assert course(store, "run-1", "latency", heat=True, log=True).heat == answer.heat
+
+
+@pytest.mark.parametrize(("log", "column"), [(None, [1, 1, 1, 1]), (True, [1, 1, 1, 1]), (False, [3, 0, 0, 1])])
+def test_a_few_large_values_do_not_flatten_a_heat_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: bool | None, column: list[int]
+) -> None:
+    monkeypatch.setattr("rl_insight.read.metrics.HEAT_ROWS", 4)
+    lines = [point(seq, "sample", "seconds", value, step=1) for seq, value in enumerate((0.001, 0.011, 0.12, 10.0), 2)]
+    with stored(tmp_path, encode(process_line("p"), *lines)) as store:
+        heat = course(store, "run-1", "seconds", heat=True, log=log).heat
+    assert heat is not None
+    assert heat.counts == [column]
+    edges = [10 ** (heat.low + row * heat.height) if heat.log else heat.low + row * heat.height for row in range(5)]
+    assert edges == pytest.approx([0.001, 0.01, 0.1, 1, 10] if heat.log else [0.001, 2.50075, 5.0005, 7.50025, 10])
 
 
 def test_many_steps_become_few_points(store: Store) -> None:

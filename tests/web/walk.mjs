@@ -213,6 +213,13 @@ const scenarios = {
     await page.waitForSelector('[role="table"][aria-label="Series"] [role="row"]:has-text("multiply")');
     await page.click("text=Heat map");
     await page.waitForSelector('canvas[aria-label^="Distribution of"]');
+    // Its scale is chosen by the values, until somebody chooses.
+    const log = page.getByRole("button", { name: "Log", exact: true });
+    const chosen = await log.getAttribute("aria-pressed");
+    await log.click();
+    await page.waitForFunction((before) => location.hash.includes(`log=${before === "true" ? 0 : 1}`), chosen);
+    await page.waitForSelector(`button[aria-pressed="${chosen === "true" ? "false" : "true"}"]:text-is("Log")`);
+    await page.waitForSelector('canvas[aria-label^="Distribution of"]');
     await page.keyboard.press("t");
     await page.waitForFunction(() => location.hash.includes("by=time"));
     await page.waitForSelector('canvas[aria-label^="Distribution of"]');

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from rl_insight.read.timeline import window
 MOST_LABELS = 50
 MOST_SERIES = 24
 HEAT_ROWS = 28
+WIDE = 100
 
 
 class Metric(msgspec.Struct):
@@ -53,12 +55,16 @@ class Series(msgspec.Struct):
 
 
 class Heat(msgspec.Struct):
-    """Counts per x and value: `counts[x][y]`, y from `low` upwards in steps of `height`."""
+    """Counts per x and value: `counts[x][y]`, y from `low` upwards in steps of `height`.
+
+    With `log` these are of the decimal logarithm of the values.
+    """
 
     low: float
     height: float
     rows: int
     counts: list[list[int]]
+    log: bool = False
 
 
 class Course(msgspec.Struct):
@@ -138,8 +144,9 @@ def course(
     until: float | None = None,
     points: int = 400,
     heat: bool = False,
+    log: bool | None = None,
 ) -> Course:
-    """One metric over steps or time, at most `points` of them."""
+    """One metric over steps or time, at most `points` of them; `log` says how `heat` is scaled, or the values do."""
     looked = about(source, run)
     begin, end = window(looked, since, until)
     # A window ends before `to`, but the last moment of a run belongs to it.
@@ -174,7 +181,7 @@ def course(
         width=width / unit,
         x=[(origin + place * width) / unit for place in used],
         series=series,
-        heat=_heat(source, asked, kind, used) if heat else None,
+        heat=_heat(source, asked, kind, used, log) if heat else None,
         more=len(lines) - len(largest),
     )
 
@@ -255,18 +262,22 @@ def _says(kind: str, by_step: bool) -> str:
     return "mean, with lowest and highest"
 
 
-def _heat(source: Rows, asked: dict[str, Any], kind: dict[str, Any], used: list[int]) -> Heat | None:
+def _heat(source: Rows, asked: dict[str, Any], kind: dict[str, Any], used: list[int], log: bool | None) -> Heat | None:
     low, high = kind["low"], kind["high"]
     if low is None or high is None:
         return None
+    # Few values far above the rest, as latencies have, would leave the rest one row.
+    log = low > 0 and (high > WIDE * low if log is None else log)
+    if log:
+        low, high = math.log10(low), math.log10(high)
     height = (high - low) / HEAT_ROWS or 1.0
     place = {x: at for at, x in enumerate(used)}
     counts = [[0] * HEAT_ROWS for _ in used]
-    for row in records(source, "metric_heat", {**asked, "low": low, "height": height, "rows": HEAT_ROWS}):
+    for row in records(source, "metric_heat", {**asked, "low": low, "height": height, "rows": HEAT_ROWS, "log": log}):
         at = place.get(row["x"])
         if at is not None:
             counts[at][max(0, row["y"])] += row["n"]
-    return Heat(low, height, HEAT_ROWS, counts)
+    return Heat(low, height, HEAT_ROWS, counts, log)
 
 
 def _finite(value: float | None) -> float | None:

@@ -207,6 +207,7 @@ async def metric(request: Request) -> Response:
             until=until,
             points=whole(request, "points", 400, 2, 2000),
             heat=request.query_params.get("heat", "") not in ("", "0"),
+            log={"0": False, "1": True}.get(request.query_params.get("log", "")),
         ),
     )
 

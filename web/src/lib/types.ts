@@ -225,7 +225,7 @@ export interface MetricCourse {
   width: number;
   x: number[];
   series: MetricSeries[];
-  heat: { low: number; height: number; rows: number; counts: number[][] } | null;
+  heat: { low: number; height: number; rows: number; counts: number[][]; log: boolean } | null;
   more: number;
 }
 
