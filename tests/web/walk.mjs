@@ -120,7 +120,9 @@ const scenarios = {
     const closeUp = async ({ sent, arrived, verdict }) => {
       const took = Math.max(30, (arrived ?? sent) - sent);
       const middle = ((arrived ?? sent) + sent) / 2;
+      const answered = page.waitForResponse((one) => one.url().includes("/flows?"), { timeout: 10_000 }).catch(() => undefined);
       await go(page, `#/timeline?run=${run}&spans=0&flow=weights.version&flows=all&from=${middle - 2 * took}&to=${middle + 2 * took}`);
+      await answered;
       await page.waitForSelector("button.label:has-text('worker-1/0')");
       await hoverFlow(page, canvas, verdict);
     };
@@ -440,6 +442,11 @@ async function hoverFlow(page, canvas, verdict) {
   for (let round = 0; round < 4; round++) {
     for (let y = box.height - 4; y > 0; y -= 5) {
       for (let x = box.width * 0.46; x < box.width * 0.54; x += 6) {
+        await page.mouse.move(box.x + x, box.y + y);
+        if (!(await seen.count())) continue;
+        // It may be one of the window before; the answer for this one puts it where it stays.
+        await page.waitForTimeout(700);
+        await page.mouse.move(box.x + x, box.y + y - 1);
         await page.mouse.move(box.x + x, box.y + y);
         if (await seen.count()) return;
       }
