@@ -17,6 +17,7 @@ from rl_insight.read.timeline import window
 MOST_LABELS = 50
 MOST_SERIES = 24
 HEAT_ROWS = 28
+# A heat map is by logarithm when its largest value is more than so many times its least.
 WIDE = 100
 
 

@@ -43,8 +43,7 @@ class Recordings:
         counted = _counted_elsewhere(found)
         everyone = hash((tuple(who.items()), tuple(alive)))
         for recorded, parts in sorted(found.items(), key=lambda one: (first[one[0]], one[0])):
-            part = recorded.kind == "count" and recorded.name.rpartition("_")[::2] in counted
-            family = self.names.family(recorded, part=part)
+            family = self.names.family(recorded, part=recorded in counted)
             said = self.help.get(recorded.name) or f"Recorded as {recorded.name}"
             # Few metrics change between two scrapes. What was written of the others is as good as new.
             state = (family, said, everyone, [(held, held.touched) for _, held in parts])
@@ -69,8 +68,8 @@ class Recordings:
     ) -> list[Sample]:
         names = self._labels.get(recorded)
         if names is None:
-            counted = family.type == "unknown" or (recorded.engine and recorded.kind != "sample")
-            names = self._labels[recorded] = LabelNames(bounds=counted)
+            bounds = family.type == "unknown" or (recorded.engine and recorded.kind != "sample")
+            names = self._labels[recorded] = LabelNames(bounds=bounds)
         # Values under the labels that they will have: whatever becomes the same series is added up, or the newest wins.
         merged: dict[tuple[Who, tuple[tuple[str, str], ...]], Any] = {}
         newest: dict[Any, tuple[int, int]] = {}
@@ -108,10 +107,11 @@ class Recordings:
         return value.ts < process.last_ts - self._engine_ns
 
 
-def _counted_elsewhere(found: Mapping[Recorded, list[tuple[str, Series[Key, Any]]]]) -> set[tuple[str, str]]:
-    """The names, in two parts, of histograms that came already counted, as they do by OTLP: counters with bounds."""
-    stems = (one.name.removesuffix("_bucket") for one, parts in found.items() if _has_bounds(one, parts))
-    return {(stem, part) for stem in stems for part in ("bucket", "count", "sum")}
+def _counted_elsewhere(found: Mapping[Recorded, list[tuple[str, Series[Key, Any]]]]) -> set[Recorded]:
+    """The counters that are parts of histograms, which came already counted, as they do by OTLP."""
+    buckets = [one for one, parts in found.items() if _has_bounds(one, parts)]
+    ends = ("_bucket", "_count", "_sum")
+    return {one._replace(name=one.name.removesuffix("_bucket") + end) for one in buckets for end in ends}
 
 
 def _has_bounds(recorded: Recorded, parts: list[tuple[str, Series[Key, Any]]]) -> bool:
