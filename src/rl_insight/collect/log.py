@@ -343,7 +343,7 @@ class LineLog:
         return DiskFull(
             errno.ENOSPC,
             f"no room for more lines in {self.directory}: {why}. Senders keep what was refused; "
-            "free some space, delete a run, or lower collector.retain_bytes",
+            "free some space, delete a run, or lower collector.retain_bytes or collector.min_free_bytes",
         )
 
 
